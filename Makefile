@@ -12,6 +12,8 @@ PLAIN   := CGO_ENABLED=0 GOFLAGS="$(shell $(GO) env GOFLAGS) -trimpath"
 export GORACE ?= atexit_sleep_ms=0
 # Tests wait for containers a fifth of their time: one package more than there are cores is tested at once.
 SLOTS   ?= $(shell echo $$(( $$(getconf _NPROCESSORS_ONLN) + 1 )))
+# Most tests of a package wait for the engine or the disk, too.
+ATONCE  ?= $(shell echo $$(( 2 * $$(getconf _NPROCESSORS_ONLN) )))
 LINTER  ?= golangci-lint
 LINTVER := v2.15.0
 ARCHES  := amd64 arm64
@@ -77,7 +79,7 @@ image: build ## build the image aod/server, which holds bin/aod and nothing else
 .PHONY: test
 test: base ## run every test, with the race detector, against the real engine
 	@sh scripts/ensure-cgo.sh
-	AOD_TEST_DOCKER=require $(GO) test $(RACE) -vet=off -p $(SLOTS) -shuffle=on -timeout 2h ./...
+	AOD_TEST_DOCKER=require $(GO) test $(RACE) -vet=off -p $(SLOTS) -parallel $(ATONCE) -shuffle=on -timeout 2h ./...
 	$(GO) test -C tools/bench $(RACE) -vet=off -shuffle=on ./...
 	$(PLAIN) $(GO) test -C tools/sdks -vet=off -shuffle=on ./...
 
@@ -86,17 +88,28 @@ test-short: init ## run the tests that need no engine
 	DOCKER_HOST=unix:///nonexistent.sock $(GO) test -short ./...
 	$(GO) test -C tools/bench ./...
 
-# Examples mostly wait for their containers, so two are run at a time. What each prints stays together.
-EXAMPLES := example-capsules $(patsubst scripts/%.sh,%,$(wildcard scripts/*-examples.sh scripts/*-example.sh))
+# Examples mostly wait, for containers and for packages of Debian: twice as many are run at a time as there are
+# cores, those that take longest first. What each prints stays together.
+CAPSULES := $(patsubst examples/capsules/%/,capsule-%,$(wildcard examples/capsules/*/))
+SCRIPTED := $(patsubst scripts/%.sh,%,$(wildcard scripts/*-examples.sh scripts/*-example.sh))
+LONGEST  := au-examples agent-examples foreign-examples capsule-ocr capsule-pdf-text
+EXAMPLES := $(LONGEST) $(filter-out $(LONGEST),$(SCRIPTED) $(CAPSULES))
 .PHONY: examples $(EXAMPLES)
 examples: base ## validate and test every example
-	@$(MAKE) --no-print-directory -j 2 --output-sync=target $(EXAMPLES)
+	@bin/aod validate --quiet --units examples/au examples/capsules/*
+	@$(MAKE) --no-print-directory -j $$(( 2 * $$(getconf _NPROCESSORS_ONLN) )) --output-sync=target $(EXAMPLES)
 
-example-capsules:
-	bin/aod validate --units examples/au examples/capsules/*
-	@for dir in examples/capsules/*/; do echo "== $$dir"; bin/aod test --quiet --units examples/au $$dir || exit 1; done
+# An image that several have is built once, for the first of them.
+capsule-picture-notes: au-examples
+capsule-openai-client: agent-examples
+capsule-analyst capsule-research-brief flow-examples: capsule-ocr capsule-pdf-text
+capsule-workflow schedule-example: capsule-pdf-text
 
-$(filter-out example-capsules,$(EXAMPLES)):
+$(CAPSULES): capsule-%:
+	@echo "== examples/capsules/$*"
+	@bin/aod test --quiet --units examples/au examples/capsules/$*
+
+$(SCRIPTED):
 	@sh scripts/$@.sh
 
 # Of what isn't run here, the types are checked, which is ten times as fast as to compile it; `make release`
@@ -116,7 +129,7 @@ lint: init systems ## run the linters (installs golangci-lint when it is missing
 	$(GO) mod tidy -C tools/sdks -diff
 
 .PHONY: check
-check: lint test examples ## everything that CI runs
+check: lint count test examples ## everything that CI runs
 	@sh scripts/check-leaks.sh
 
 .PHONY: bench
@@ -155,7 +168,7 @@ loop-soak: base build ## 2,000 runs of agents (RUNS) that ask a model, every ten
 
 .PHONY: kill
 kill: base ## kill a server 20 times while it has runs, flows, handoffs and conversations: nothing may be lost or done twice
-	AOD_TEST_DOCKER=require AOD_KILLS=20 AOD_TURNS=20 $(GO) test $(RACE) -v -timeout 60m -run 'TestNoKill|SurvivesKills|TestATurnSurvives|TestChangesOfAnAgent|TestAKilledBackup' ./cmd/aod
+	AOD_TEST_DOCKER=require AOD_KILLS=20 AOD_TURNS=20 $(GO) test $(RACE) -v -timeout 60m -run 'TestNoKill|SurvivesKills|TestATurnSurvives|TestAKilledBackup' ./cmd/aod ./orchestrator
 
 # The state before the redesign; or another commit.
 OLD ?= b727705
@@ -168,20 +181,21 @@ takeover: base ## kill the server of an older commit (OLD) with work of all kind
 
 .PHONY: cuts
 cuts: base ## cut a server off from its engine 50 times while it has runs, flows, handoffs, a session: none may fail or begin again
-	AOD_TEST_DOCKER=require AOD_CUTS=50 AOD_CUT=10 $(GO) test $(RACE) -v -timeout 60m -run 'TestNoCut|TestRunsOutlive' ./cmd/aod
+	AOD_TEST_DOCKER=require AOD_CUTS=50 AOD_CUT=10 $(GO) test $(RACE) -v -timeout 60m -run 'TestNoCut|TestRunsOutlive|TestWhatWasTheConnection' ./cmd/aod
 
 .PHONY: long
 long: base ## the long forms of tests: each broken unit in its sandboxes, each example on a server, loads, a backup of 10,000 runs
+	AOD_EXAMPLES=1 sh scripts/au-examples.sh
 	path=$$(sh scripts/ensure-prometheus.sh) && AOD_TEST_DOCKER=require AOD_VARIANTS=1 AOD_EXAMPLES=1 AOD_LOAD=500 AOD_RUNS=10000 AOD_DEBIAN=1 PATH="$$path:$$PATH" \
-		$(GO) test $(RACE) -v -timeout 60m -run 'InSandboxes|GiveTheSame|TestALoad|TestABackupUnderLoad|TestTheBoard|TestCurlAndGit' ./cmd/aod
+		$(GO) test $(RACE) -v -timeout 60m -run 'InSandboxes|TestRuleBreakers|GiveTheSame|CommandLineAreUnits|CommandLineUsesUnits|TestALoad|TestPagesOf|TestManyStreams|TestTunnels|TestHostileServers|TestManyRunsThrough|TestABurst|TestABackupUnderLoad|TestTheBoard|TestCurlAndGit' ./cmd/aod
 
 .PHONY: powerloss
 powerloss: base ## lose power at 30 moments of a server's work: nothing that was told may be untrue after it
-	AOD_TEST_DOCKER=require AOD_MOMENTS=30 $(GO) test $(RACE) -v -timeout 30m -run TestNoMomentOfALossOfPower ./cmd/aod
+	AOD_TEST_DOCKER=require AOD_MOMENTS=30 $(GO) test $(RACE) -v -timeout 30m -run ALossOfPower ./cmd/aod
 
 .PHONY: disk
 disk: base ## fill the disk below a server 20 times, and have it fail 40 times: no accepted run may be lost
-	AOD_TEST_DOCKER=require AOD_FULL=20 AOD_ERRORS=40 $(GO) test $(RACE) -v -timeout 30m -run 'TestAFullDisk|TestAnErrorOfTheDisk' ./cmd/aod
+	AOD_TEST_DOCKER=require AOD_FULL=20 AOD_ERRORS=40 $(GO) test $(RACE) -v -timeout 30m -run 'TestAFullDisk|TestAnErrorOfTheDisk|DamagedDatabase|TestADatabaseThatIsDamaged' ./cmd/aod
 
 .PHONY: test-engines
 test-engines: base ## the tables of sandbox, hostile programs and handoffs on Debian's Docker 26.1 and Podman 4.3, beside this engine

@@ -1,8 +1,14 @@
 package api
 
 import (
+	"bytes"
 	"encoding/json"
+	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/agent-on-demand/aod/api/fault"
 )
 
 // MessageRole says who a message is of.
@@ -83,3 +89,115 @@ func (MessageEvent) EventType() EventType { return EventMessage }
 
 // EventType returns EventArtifact.
 func (ArtifactEvent) EventType() EventType { return EventArtifact }
+
+// The bounds of a message and of a part of an artifact.
+const (
+	MaxParts     = 64      // of one
+	MaxPartBytes = 1 << 20 // of all its texts and data together, with its metadata
+	MaxNameBytes = 256     // of an id, a name or a media type
+)
+
+// CheckMessage returns an Input or a TooLarge fault unless a message keeps its bounds: its role is
+// known, each part has exactly one of text, data and a file, and all that is JSON is whole. The
+// fault tells nothing of what it says.
+func CheckMessage(m MessageEvent) error {
+	if m.Role != RoleUser && m.Role != RoleAgent {
+		return fault.New(fault.Input, "there is no such role of a message").WithHint("it is user or agent")
+	}
+	if !isName(m.ID) || m.ID == "" {
+		return badName("id of the message")
+	}
+	if m.Metadata != nil && !isObject(m.Metadata) {
+		return fault.New(fault.Input, "the metadata of the message is no JSON object")
+	}
+	return CheckParts(m.Parts, len(m.Metadata))
+}
+
+// CheckArtifact is CheckMessage for a part of an artifact.
+func CheckArtifact(a ArtifactEvent) error {
+	switch {
+	case !isName(a.ID) || a.ID == "":
+		return badName("id of the artifact")
+	case !isName(a.Name):
+		return badName("name of the artifact")
+	case len(a.Parts) == 0 && a.Last: // nothing more comes
+		return nil
+	}
+	return CheckParts(a.Parts, 0)
+}
+
+// CheckParts checks the parts of a message or an artifact, with which more bytes come.
+func CheckParts(parts []Part, more int) error {
+	if len(parts) == 0 || len(parts) > MaxParts {
+		return fault.New(fault.Input, "there are %d parts", len(parts)).
+			WithHint("give 1 to %d, each with text, data or a file", MaxParts)
+	}
+	size := more
+	for i, part := range parts {
+		if err := part.check(); err != nil {
+			return fault.Wrap(fault.Input, err, "part %d is not valid: %s", i+1, fault.Public(err).Msg)
+		}
+		size += len(part.Text) + len(part.Data)
+	}
+	if size > MaxPartBytes {
+		return fault.New(fault.TooLarge, "the parts have %d bytes together; %d are allowed", size, MaxPartBytes).
+			WithHint("put what is large into a file")
+	}
+	return nil
+}
+
+func (p Part) check() error {
+	kinds := 0
+	for _, has := range []bool{p.Text != "", p.Data != nil, p.File != nil} {
+		if has {
+			kinds++
+		}
+	}
+	switch {
+	case kinds != 1:
+		return fault.New(fault.Input, "it has not exactly one of text, data and a file")
+	case !utf8.ValidString(p.Text):
+		return fault.New(fault.Input, "its text is not UTF-8")
+	case p.Data != nil && !json.Valid(p.Data):
+		return fault.New(fault.Input, "its data is no JSON")
+	case !isName(p.MediaType):
+		return fault.New(fault.Input, "its media type is not valid")
+	case p.File != nil:
+		return CheckFileName(p.File.Name)
+	}
+	return nil
+}
+
+func badName(what string) error {
+	return fault.New(fault.Input, "the %s is not valid", what).
+		WithHint("it has at most %d bytes of UTF-8, without control characters", MaxNameBytes)
+}
+
+func isName(text string) bool {
+	return len(text) <= MaxNameBytes && utf8.ValidString(text) && !strings.ContainsFunc(text, unicode.IsControl)
+}
+
+func isObject(raw json.RawMessage) bool {
+	return json.Valid(raw) && bytes.HasPrefix(bytes.TrimLeft(raw, " \t\r\n"), []byte("{"))
+}
+
+// Message makes the message of a saying, in the role of a user. It doesn't check more than that there
+// is one: see CheckMessage.
+func (s Saying) Message() (MessageEvent, error) {
+	m := MessageEvent{ID: s.ID, Role: RoleUser, Parts: s.Parts, Metadata: s.Metadata}
+	given := 0
+	if s.Text != "" {
+		given, m.Parts = given+1, []Part{{Text: s.Text}}
+	}
+	if s.Data != nil {
+		given, m.Parts = given+1, []Part{{Data: s.Data}}
+	}
+	if len(s.Parts) > 0 {
+		given++
+	}
+	if given != 1 {
+		return m, fault.New(fault.Input, "the message has not exactly one of text, data and parts").
+			WithHint(`such as {"text": "stop after this page"}`)
+	}
+	return m, nil
+}

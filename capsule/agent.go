@@ -9,9 +9,7 @@ import (
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/api/fault"
-	"github.com/agent-on-demand/aod/capsule/outside"
 	"github.com/agent-on-demand/aod/internal/wire/quantity"
-	"github.com/agent-on-demand/aod/internal/wire/strictyaml"
 	"github.com/agent-on-demand/aod/schemas"
 )
 
@@ -54,36 +52,6 @@ type limitsYAML struct {
 
 // notYet are the settings that are read and checked, and that nothing heeds so far.
 var notYet = []string{"cache"}
-
-// readAgent reads agent.yaml into the capsule, and returns the kind that it names.
-func (d *Directory) readAgent(c *Capsule) Kind {
-	c.Kind = KindCapsule
-	raw, ok := d.ReadFile(agentFile, "aod init shows one; a single line is enough: name: "+nameOr(filepath.Base(c.Dir)))
-	if !ok {
-		return kinds[c.Kind]
-	}
-	doc, findings := strictyaml.Parse(agentFile, raw)
-	if doc == nil {
-		d.findings = append(d.findings, findings...)
-		return kinds[c.Kind]
-	}
-	object, ok := doc.Value.(map[string]any)
-	if !ok && doc.Value != nil {
-		findings = append(findings,
-			fault.Finding{
-				File: agentFile, Line: doc.LineAt(""), Message: "it must hold keys with values",
-				Hint: "write it as key: value",
-			})
-	}
-	if object == nil {
-		object = map[string]any{}
-	}
-	d.yaml = doc
-	kind, problems := fillAgent(c, object)
-	findings = append(findings, placed(problems, doc, "")...)
-	d.findings = append(d.findings, byLine(findings)...)
-	return kind
-}
 
 // fillAgent reads the values of agent.yaml, and returns its kind and what is wrong.
 func fillAgent(c *Capsule, object map[string]any) (Kind, []fault.Finding) {
@@ -200,64 +168,6 @@ func (f limitsYAML) limits(u *units, longest time.Duration) Limits {
 		l.OutputFiles = int(n)
 	}
 	return l
-}
-
-// units reads the values of agent.yaml that a schema can't check, and gathers what is
-// wrong with them.
-type units struct{ findings []fault.Finding }
-
-func (u *units) report(pointer, message, hint string) {
-	u.findings = append(u.findings, fault.Finding{Pointer: pointer, Message: message, Hint: hint})
-}
-
-func (u *units) duration(pointer string, v any, least, most time.Duration) time.Duration {
-	if !isUnitValue(v) {
-		return 0
-	}
-	d, err := parseDuration(v, least, most)
-	if err != nil {
-		u.report(pointer, named(pointer, err.Error()), durationHint)
-	}
-	return d
-}
-
-func (u *units) size(pointer string, v any, least, most int64) int64 {
-	if !isUnitValue(v) {
-		return 0
-	}
-	n, err := parseSize(v, least, most)
-	if err != nil {
-		u.report(pointer, named(pointer, err.Error()), sizeHint)
-	}
-	return n
-}
-
-// hosts reads a list of hosts. The schema reports one that is too long.
-func (u *units) hosts(pointer string, entries []string) outside.List {
-	if len(entries) > outside.MaxRules {
-		return nil
-	}
-	list, findings := outside.ParseList(entries)
-	for _, f := range findings {
-		u.report(pointer+f.Pointer, f.Message, f.Hint)
-	}
-	return list
-}
-
-// name takes the name that agent.yaml gives, else the directory's, and checks it.
-func (u *units) name(given *string, object map[string]any, dir string) string {
-	if given != nil {
-		if err := api.CheckUnitName(*given); err != nil {
-			public := fault.Public(err)
-			u.report("/name", public.Msg, public.Hint)
-		}
-		return *given
-	}
-	if _, wrongType := object["name"]; !wrongType && api.CheckUnitName(dir) != nil {
-		u.report("", "it gives no name, and that of the directory, "+fault.Quote(dir)+", can't be an image tag",
-			"add name: "+nameOr(dir))
-	}
-	return dir
 }
 
 // nameOr makes a usable name of any text.

@@ -3,17 +3,13 @@ package capsule
 import (
 	"cmp"
 	_ "embed"
-	"maps"
-	"slices"
 	"strconv"
 	"sync"
 	"time"
 
-	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/capsule/agent"
 	"github.com/agent-on-demand/aod/capsule/contract"
 	"github.com/agent-on-demand/aod/internal/wire/quantity"
-	"github.com/agent-on-demand/aod/internal/wire/strictjson"
 )
 
 // What holds for a wrapped agent where agent.yaml doesn't say.
@@ -105,26 +101,9 @@ func readWrapped(d *Directory, c *Capsule) {
 	d.findings = append(d.findings, byLine(placed(agent.Check(c.Wrapped, fields), d.yaml, ""))...)
 	limits := &c.Agent.Limits
 	limits.Timeout = cmp.Or(limits.Timeout, agentTimeout)
-	limits.MemoryBytes, limits.CPUs, limits.PIDs = cmp.Or(limits.MemoryBytes, agentMemory), cmp.Or(limits.CPUs,
-		agentCPUs), cmp.Or(limits.PIDs, agentPIDs)
+	limits.MemoryBytes = cmp.Or(limits.MemoryBytes, agentMemory)
+	limits.CPUs, limits.PIDs = cmp.Or(limits.CPUs, agentCPUs), cmp.Or(limits.PIDs, agentPIDs)
 	c.Agent.Concurrency = cmp.Or(c.Agent.Concurrency, agentConcurrency)
-}
-
-// checkOrigin finds out what the agent's image is: that of a Dockerfile, or one that there is.
-func (d *Directory) checkOrigin(c *Capsule) {
-	image, builds := c.Wrapped.Image, d.has(dockerfileName)
-	switch {
-	case image != "" && builds:
-		d.report(dockerfileName, 0, "agent.yaml names an image, and here is a Dockerfile for another",
-			"remove one of the two")
-	case image != "":
-		c.dockerfile = parseDockerfile([]byte("FROM " + image))
-	case builds:
-		c.dockerfile = d.checkDockerfile()
-	default:
-		d.report(dockerfileName, 0, "it is missing, and agent.yaml names no image",
-			"add a Dockerfile that installs the agent, or image: REFERENCE to agent.yaml")
-	}
 }
 
 // wrapped takes over what has the right form.
@@ -194,51 +173,3 @@ func exitCodes(codes map[string]string) map[int]string {
 
 // forWrapped are the keys that wrapped agents alone have.
 var forWrapped = []string{"agent", "image", "access", "enabled", "workspace", "session"}
-
-// refuseWrapped finds what only wrapped agents have.
-func (u *units) refuseWrapped(object map[string]any) {
-	for _, key := range forWrapped {
-		if _, given := object[key]; given {
-			u.report("/"+key, key+" is for units of the kind agent", "add kind: agent, or leave it out")
-		}
-	}
-}
-
-// checkWrapped finds what the schema can't say about a wrapped agent, and settings without a
-// meaning.
-func (u *units) checkWrapped(file agentYAML, object map[string]any) {
-	u.refuseRemote(file, object)
-	u.refuseMCP(object)
-	for _, pointer := range []string{"/temperature", "/max_tokens", "/loop"} {
-		if isSet(object, pointer) {
-			u.report(pointer, named(pointer, "it has no meaning for a wrapped agent, which asks models itself"),
-				"leave it out, or tell the agent in agent.command")
-		}
-	}
-	if file.Access == "read-write" && file.Concurrency > 1 {
-		u.report("/concurrency", "concurrency: an agent with access: read-write has one run at a time",
-			"leave it out, or write access: read-only")
-	}
-	if file.Command == nil {
-		if _, given := object["agent"]; !given {
-			u.report("", "a unit of the kind agent has to say how its program is called",
-				`add agent: {command: [PROGRAM, "{message}"], input: args}`)
-		}
-		return
-	}
-	for i, name := range file.Command.CallerEnv {
-		if secretName().MatchString(name) {
-			u.report("/agent/caller_env/"+strconv.Itoa(i),
-				"agent.caller_env: "+fault.Quote(name)+
-					" looks like a secret, and everybody who may look at the engine could read it", "leave it out")
-		}
-	}
-	env := file.Command.Env
-	for _, name := range slices.Sorted(maps.Keys(env)) {
-		if env[name] != "{placeholder}" && looksSecret(name, env[name]) {
-			u.report("/agent/env/"+strictjson.Escape(name),
-				"agent.env: "+fault.Quote(name)+" looks like a secret, and everybody who has the directory can read it",
-				"write {placeholder} if the program only wants to see something there")
-		}
-	}
-}

@@ -119,13 +119,13 @@ session: {idle: 5m}
 		if f.Line > 0 {
 			place = strings.TrimSpace(lines[f.Line-1])
 		}
-		got = append(got, place+" | "+f.Message)
+		got = append(got, place+" | "+f.Message+" | "+f.Hint)
 	}
 	for _, want := range []string{
 		"Dockerfile | agent.yaml names an image",
 		"concurrency: 2 | concurrency: an agent with access: read-write has one run at a time",
-		`- "{mesage}" | agent.command: the placeholder {mesage} is not known`,
-		`- "{input.lng}" | agent.command: {input.lng} is no field of the input`,
+		`- "{mesage}" | agent.command: the placeholder {mesage} is not known | did you mean {message}?`,
+		`- "{input.lng}" | agent.command: {input.lng} is no field of the input | did you mean {input.lang}?`,
 		`- "{message}" | agent.command: a message that begins with "-" is refused here`,
 		`- "{output}" | agent.command: {output} is the file of output: file`,
 		"input: file | agent.input: file needs the file's name",
@@ -150,25 +150,40 @@ session: {idle: 5m}
 	}
 }
 
+func TestAWrappedAgentMayHaveFilesForItsInputAndItsOutput(t *testing.T) {
+	c, err := Load(agentDir(t, "image: x\nagent: {command: [x, \"{file}\", \"{output}\"], "+
+		"input: file, input_file: in.txt, output: file, output_file: \"{run}.txt\"}\n"))
+	if err != nil {
+		t.Fatal(err, fault.Public(err).Findings)
+	}
+	if w := c.Wrapped; w.InputFile != "in.txt" || w.OutputFile != "{run}.txt" {
+		t.Errorf("%+v", w)
+	}
+}
+
 func TestWhatElseIsWrongWithAWrappedAgent(t *testing.T) {
 	for says, yaml := range map[string]string{
-		"has to say how its program is called": "image: x\n",
-		"it is missing, and agent.yaml names":  "agent: {command: [x]}\n",
-		"the program itself can't be":          "image: x\nagent: {command: [\"{message}\"]}\n",
-		"nothing of the input comes":           "image: x\nagent: {command: [x], input: args}\n",
-		"is no file below /workspace":          "image: x\nagent: {command: [x], input: file, input_file: ../x}\n",
-		"has no meaning in a file's name":      "image: x\nagent: {command: [x], input: file, input_file: \"{message}\"}\n",
-		"json-rpc goes both ways":              "image: x\nagent: {command: [x], input: json-rpc, protocol: acp}\n",
-		"what the program speaks":              "image: x\nagent: {command: [x], mode: interactive}\nsession: {keep_alive: true}\n",
-		"needs the name of a method":           "image: x\nagent: {command: [x], input: json-rpc, output: json-rpc, protocol: json-rpc}\n",
-		"would be found in every document":     "image: x\nagent: {command: [x], result: {format: json, error: {}}}\n",
-		"is no JSON pointer":                   "image: x\nagent: {command: [x], result: {format: json, text: result}}\n",
-		"has to say which line":                "image: x\nagent: {command: [x], result: {format: jsonl}}\n",
-		"asks models itself":                   "image: x\ntemperature: 1\nagent: {command: [x]}\n",
-		"image":                                "image: \"x y\"\nagent: {command: [x]}\n",
-		"remote is for units of the kind":      "image: x\nremote: {url: x}\nagent: {command: [x]}\n",
-		"it is the input_file as well":         "image: x\nagent: {command: [x], input: file, input_file: a, output: file, output_file: a}\n",
-		"workspace.max":                        "image: x\nworkspace: {max: much}\nagent: {command: [x]}\n",
+		"has to say how its program is called":    "image: x\n",
+		"it is missing, and agent.yaml names":     "agent: {command: [x]}\n",
+		"the program itself can't be":             "image: x\nagent: {command: [\"{message}\"]}\n",
+		"nothing of the input comes":              "image: x\nagent: {command: [x], input: args}\n",
+		"is not a file below /workspace":          "image: x\nagent: {command: [x], input: file, input_file: ../x}\n",
+		"has no meaning in a file's name":         "image: x\nagent: {command: [x], input: file, input_file: \"{message}\"}\n",
+		"json-rpc goes both ways":                 "image: x\nagent: {command: [x], input: json-rpc, protocol: acp}\n",
+		"output: json-rpc goes both ways":         "image: x\nagent: {command: [x], output: json-rpc, protocol: acp}\n",
+		"output: file needs the file's name":      "image: x\nagent: {command: [x], output: file}\n",
+		"output_file: \"/x\" is not a file below": "image: x\nagent: {command: [x], output: file, output_file: /x}\n",
+		"output_file: the placeholder {file}":     "image: x\nagent: {command: [x], output: file, output_file: \"{file}\"}\n",
+		"what the program speaks":                 "image: x\nagent: {command: [x], mode: interactive}\nsession: {keep_alive: true}\n",
+		"needs the name of a method":              "image: x\nagent: {command: [x], input: json-rpc, output: json-rpc, protocol: json-rpc}\n",
+		"would be found in every document":        "image: x\nagent: {command: [x], result: {format: json, error: {}}}\n",
+		"is no JSON pointer":                      "image: x\nagent: {command: [x], result: {format: json, text: result}}\n",
+		"has to say which line":                   "image: x\nagent: {command: [x], result: {format: jsonl}}\n",
+		"asks models itself":                      "image: x\ntemperature: 1\nagent: {command: [x]}\n",
+		"image":                                   "image: \"x y\"\nagent: {command: [x]}\n",
+		"remote is for units of the kind":         "image: x\nremote: {url: x}\nagent: {command: [x]}\n",
+		"it is the input_file as well":            "image: x\nagent: {command: [x], input: file, input_file: a, output: file, output_file: a}\n",
+		"workspace.max":                           "image: x\nworkspace: {max: much}\nagent: {command: [x]}\n",
 	} {
 		t.Run(says, func(t *testing.T) {
 			_, err := Load(agentDir(t, yaml))

@@ -3,15 +3,9 @@ package capsule
 import (
 	"cmp"
 	_ "embed"
-	"errors"
-	"io/fs"
-	"os"
-	"path/filepath"
-	"slices"
 	"sync"
 	"time"
 
-	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/capsule/contract"
 )
 
@@ -53,31 +47,3 @@ func readAU(d *Directory, c *Capsule) {
 	d.Refuse("an Agentic Unit has none", "remove it: its contract is in its model card, and it calls nobody",
 		contract.FileName, toolsFile, mcpFile)
 }
-
-// Refuse reports files that have no meaning in such a directory.
-func (d *Directory) Refuse(message, hint string, names ...string) {
-	for _, name := range names {
-		if _, err := d.source.read(name, maxFileBytes); !errors.Is(err, fs.ErrNotExist) {
-			d.report(name, 0, message, hint)
-		}
-	}
-}
-
-// Schema returns the document of the capsule's contract: its schema.json, or what stands for
-// that with an Agentic Unit. The error is a Capsule fault.
-func (c *Capsule) Schema() ([]byte, error) {
-	if c.schema != nil {
-		return slices.Clone(c.schema), nil
-	}
-	raw, err := os.ReadFile(filepath.Join(c.Dir, "schema.json"))
-	if err != nil {
-		return nil, fault.Wrap(fault.Capsule, err, "the schema.json of %q can't be read", c.Name)
-	}
-	return raw, nil
-}
-
-// OwnContract reports whether the contract is that of a schema.json.
-func (c *Capsule) OwnContract() bool { return c.schema == nil }
-
-// IsAU reports whether the directory is an Agentic Unit's.
-func (c *Capsule) IsAU() bool { return c.Kind == KindAU }

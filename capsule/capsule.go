@@ -1,6 +1,10 @@
 package capsule
 
 import (
+	_ "embed"
+	"os"
+	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/agent-on-demand/aod/api"
@@ -111,3 +115,22 @@ type Tool struct {
 	Sequential  bool           `json:"sequential"` // an agent runs it alone
 	Timeout     time.Duration  `json:"-"`          // for which an agent waits for it; zero: without an end
 }
+
+// Schema returns the document of the capsule's contract: its schema.json, or what stands for
+// that with an Agentic Unit. The error is a Capsule fault.
+func (c *Capsule) Schema() ([]byte, error) {
+	if c.schema != nil {
+		return slices.Clone(c.schema), nil
+	}
+	raw, err := os.ReadFile(filepath.Join(c.Dir, "schema.json"))
+	if err != nil {
+		return nil, fault.Wrap(fault.Capsule, err, "the schema.json of %q can't be read", c.Name)
+	}
+	return raw, nil
+}
+
+// OwnContract reports whether the contract is that of a schema.json.
+func (c *Capsule) OwnContract() bool { return c.schema == nil }
+
+// IsAU reports whether the directory is an Agentic Unit's.
+func (c *Capsule) IsAU() bool { return c.Kind == KindAU }

@@ -203,3 +203,27 @@ func (d *Directory) checkProgram(c *Capsule, file dockerfile) {
 			"add: def execute(payload: dict) -> dict")
 	}
 }
+
+// Bases are the images that a build may begin upon, with the instructions that they bring
+// along: whatever any builder could take for a FROM, as far as its name is clear. Names of
+// stages are among them.
+func (c *Capsule) Bases() []string { return c.dockerfile.begins }
+
+// IsStage reports whether a FROM of the Dockerfile gives a stage this name.
+func (c *Capsule) IsStage(name string) bool {
+	_, is := c.dockerfile.stages[strings.ToLower(name)]
+	return is
+}
+
+// CopiedTo returns the directory of the image that the whole build context is copied to as
+// the last thing that the Dockerfile does with files, and with nothing done to the copies. ok
+// is false for a Dockerfile that does anything else with the context.
+func (c *Capsule) CopiedTo() (dir string, ok bool) {
+	return c.dockerfile.copiedTo, c.dockerfile.copiedTo != ""
+}
+
+// Fetches says what the Dockerfile makes the engine fetch by itself, in the engine's own
+// network, whatever network the build has: `ADD` of an address, `FROM`, `COPY --from` or `RUN
+// --mount` of an image whose registry is an address, or a `# syntax` that another program interprets.
+// It is "" if the Dockerfile surely does no such thing.
+func (c *Capsule) Fetches() string { return c.dockerfile.fetches }

@@ -8,17 +8,6 @@ import (
 	"github.com/agent-on-demand/aod/internal/lazyregexp"
 )
 
-// Bases are the images that a build may begin upon, with the instructions that they bring
-// along: whatever any builder could take for a FROM, as far as its name is clear. Names of
-// stages are among them.
-func (c *Capsule) Bases() []string { return c.dockerfile.begins }
-
-// IsStage reports whether a FROM of the Dockerfile gives a stage this name.
-func (c *Capsule) IsStage(name string) bool {
-	_, is := c.dockerfile.stages[strings.ToLower(name)]
-	return is
-}
-
 const (
 	fromWord = "FROM"
 	argWord  = "ARG"

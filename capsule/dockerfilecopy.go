@@ -12,13 +12,6 @@ var settings = []string{
 	"MAINTAINER",
 }
 
-// CopiedTo returns the directory of the image that the whole build context is copied to as
-// the last thing that the Dockerfile does with files, and with nothing done to the copies. ok
-// is false for a Dockerfile that does anything else with the context.
-func (c *Capsule) CopiedTo() (dir string, ok bool) {
-	return c.dockerfile.copiedTo, c.dockerfile.copiedTo != ""
-}
-
 // copiedTo is Capsule.CopiedTo of the instructions; "" is none.
 func copiedTo(instructions [][]string) (dir string) {
 	for _, words := range instructions {

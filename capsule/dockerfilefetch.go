@@ -10,12 +10,6 @@ import (
 	"github.com/agent-on-demand/aod/internal/lazyregexp"
 )
 
-// Fetches says what the Dockerfile makes the engine fetch by itself, in the engine's own
-// network, whatever network the build has: `ADD` of an address, `FROM`, `COPY --from` or `RUN
-// --mount` of an image whose registry is an address, or a `# syntax` that another program interprets.
-// It is "" if the Dockerfile surely does no such thing.
-func (c *Capsule) Fetches() string { return c.dockerfile.fetches }
-
 // Builders read a Dockerfile in different ways: older ones know no here-documents, a line's
 // end that is escaped twice goes on for some. So every line counts as the beginning of an
 // instruction, also one that only looks like it, and whatever follows an escape belongs to it.

@@ -2,8 +2,6 @@ package capsule
 
 import (
 	"cmp"
-	"maps"
-	"slices"
 	"time"
 
 	"github.com/agent-on-demand/aod/api/fault"
@@ -25,21 +23,6 @@ var notInFlow = map[string]string{
 	"/secrets":       "",
 	"/limits/memory": "", "/limits/cpus": "", "/limits/pids": "", "/limits/log": "",
 	"/retries": "leave it out: nodes have `retry` in " + flow.FileName,
-}
-
-// checkFlow finds settings without a meaning.
-func (u *units) checkFlow(file agentYAML, object map[string]any) {
-	u.refuseOthers(file, object)
-	for _, pointer := range slices.Sorted(maps.Keys(notInFlow)) {
-		if isSet(object, pointer) {
-			u.report(pointer, named(pointer, "it has no meaning for a flow, which has no container"),
-				cmp.Or(notInFlow[pointer], "leave it out: that is the business of the units that the flow runs"))
-		}
-	}
-	if file.Recursion > 0 && file.Concurrency > 0 {
-		u.report("/concurrency", "concurrency: with recursion, a run of the flow could wait for its own caller to end",
-			"leave one of the two out")
-	}
 }
 
 // readFlow reads what belongs to a unit of KindFlow beside its agent.yaml.

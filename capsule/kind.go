@@ -29,13 +29,19 @@ type Kind struct {
 // kinds are those that there are, by their names.
 var kinds = map[string]Kind{
 	KindCapsule: {Name: KindCapsule, Read: readCapsule, settings: (*units).refuseOthers},
-	KindAU: {Name: KindAU, Read: readAU, settings: (*units).
-		refuseOthers, noReuse: "an Agentic Unit's program takes one input and ends"},
+	KindAU: {
+		Name: KindAU, Read: readAU, settings: (*units).refuseOthers,
+		noReuse: "an Agentic Unit's program takes one input and ends",
+	},
 	KindRemote: {Name: KindRemote, Read: readRemote, settings: (*units).checkRemote, elsewhere: true},
-	KindMCP: {Name: KindMCP, Read: readMCP, settings: (*units).
-		checkMCP, noReuse: "each session has a server of its own"},
-	KindAgent: {Name: KindAgent, Read: readWrapped, settings: (*units).
-		checkWrapped, noReuse: "a wrapped agent's program takes one message and ends"},
+	KindMCP: {
+		Name: KindMCP, Read: readMCP, settings: (*units).checkMCP,
+		noReuse: "each session has a server of its own",
+	},
+	KindAgent: {
+		Name: KindAgent, Read: readWrapped, settings: (*units).checkWrapped,
+		noReuse: "a wrapped agent's program takes one message and ends",
+	},
 	KindFlow: {Name: KindFlow, Read: readFlow, settings: (*units).checkFlow, elsewhere: true, longest: MaxFlowTimeout},
 }
 

@@ -8,9 +8,7 @@ import (
 	"path/filepath"
 
 	"github.com/agent-on-demand/aod/api/fault"
-	"github.com/agent-on-demand/aod/capsule/contract"
 	"github.com/agent-on-demand/aod/internal/safefs"
-	"github.com/agent-on-demand/aod/internal/wire/strictyaml"
 )
 
 // maxFindings bounds how many problems of one directory are told.
@@ -82,63 +80,4 @@ func bounded(findings []fault.Finding) []fault.Finding {
 		Hint:    "mend the first ones and look again",
 	}
 	return append(findings[:maxFindings:maxFindings], more)
-}
-
-// Directory is a unit's directory that is being read. It gathers what is wrong there.
-type Directory struct {
-	source   source
-	yaml     *strictyaml.Document // agent.yaml; nil: it can't be read
-	findings []fault.Finding
-}
-
-// Report adds a problem: the unit can't be run until it is mended, unless it is a warning.
-func (d *Directory) Report(finding fault.Finding) { d.findings = append(d.findings, finding) }
-
-// Contract reads schema.json. It returns nil where that isn't in order, which is reported.
-func (d *Directory) Contract() *contract.Contract {
-	raw, ok := d.ReadFile("schema.json",
-		`add one: {"input": {"type": "object"}, "output": {"type": "object"}} takes and gives anything`)
-	if !ok {
-		return nil
-	}
-	c, findings := contract.Parse(raw)
-	d.findings = append(d.findings, findings...)
-	return c
-}
-
-func (d *Directory) report(file string, line int, message, hint string) {
-	d.findings = append(d.findings, fault.Finding{File: file, Line: line, Message: message, Hint: hint})
-}
-
-// ReadFile reads a file that has to be there, of at most 256 KiB. What is wrong is reported,
-// with the hint where the file is missing.
-func (d *Directory) ReadFile(name, missing string) (raw []byte, ok bool) {
-	raw, err := d.source.read(name, maxFileBytes)
-	if errors.Is(err, fs.ErrNotExist) {
-		d.report(name, 0, "it is missing", missing)
-		return nil, false
-	}
-	return raw, d.readable(name, err)
-}
-
-// has reports whether there is anything under a name.
-func (d *Directory) has(name string) bool {
-	return !errors.Is(d.source.check(name), fs.ErrNotExist)
-}
-
-// readOptional reads a file that may be missing; what else is wrong becomes a finding.
-func (d *Directory) readOptional(name string) (raw []byte, ok bool) {
-	raw, err := d.source.read(name, maxFileBytes)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, false
-	}
-	return raw, d.readable(name, err)
-}
-
-func (d *Directory) readable(name string, err error) bool {
-	var p *problem
-	if errors.As(err, &p) {
-		d.report(name, 0, p.message, p.hint)
-	}
-	return err == nil
 }

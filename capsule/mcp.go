@@ -5,10 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"path"
 	"slices"
-	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -38,15 +35,6 @@ type mcpServer struct {
 	Args    []string          `json:"args"`
 	Env     map[string]string `json:"env"`
 	Tools   []string          `json:"tools"`
-}
-
-// checkServers checks mcp.json, which may be missing: the library in the sandbox reads it.
-func (d *Directory) checkServers(tools []Tool) {
-	raw, ok := d.readOptional(mcpFile)
-	if !ok {
-		return
-	}
-	d.findings = append(d.findings, checkMCP(raw, tools, d.has)...)
 }
 
 // checkMCP finds what is wrong with the text of an mcp.json, each with its file and line. has
@@ -95,7 +83,7 @@ func checkServer(name string, entry any, tools []Tool, has func(string) bool) []
 	u := units{}
 	at := "/mcpServers/" + strictjson.Escape(name)
 	if len(name) > maxServerName || !serverName().MatchString(name) {
-		u.report(at, fault.Quote(name)+" is no name for a server",
+		u.report(at, fault.Quote(name)+" is not a valid server name",
 			fmt.Sprintf("use letters and digits, joined by single - or _, at most %d", maxServerName))
 	}
 	object, _ := entry.(map[string]any)
@@ -114,68 +102,4 @@ func checkServer(name string, entry any, tools []Tool, has func(string) bool) []
 	u.checkEnv(at+"/env", s.Env)
 	u.checkToolNames(at, name, s.Tools, tools)
 	return u.findings
-}
-
-// checkTexts looks for what other clients would fill in, and for programs that aren't there.
-func (u *units) checkTexts(at string, s mcpServer, has func(string) bool) {
-	texts := map[string]string{at + "/command": s.Command}
-	for i, arg := range s.Args {
-		texts[at+"/args/"+strconv.Itoa(i)] = arg
-	}
-	for name, text := range s.Env {
-		texts[at+"/env/"+strictjson.Escape(name)] = text
-	}
-	for _, pointer := range slices.Sorted(maps.Keys(texts)) {
-		name := path.Clean(texts[pointer])
-		if strings.HasPrefix(name, "src/") && !strings.HasPrefix(pointer, at+"/env/") && !has(name) {
-			u.report(pointer, "there is no file "+fault.Quote(name),
-				"add it, or mend the path: a server starts in the capsule's directory")
-		}
-		if strings.Contains(texts[pointer], "${") {
-			u.report(pointer, "${…} stands for nothing here",
-				"write the value itself; a server has the capsule's environment anyway")
-		}
-	}
-}
-
-// checkEnv looks for names that no variable has, and for secrets: what is in the directory is
-// in the image.
-func (u *units) checkEnv(at string, env map[string]string) {
-	for _, name := range slices.Sorted(maps.Keys(env)) {
-		pointer := at + "/" + strictjson.Escape(name)
-		switch value := env[name]; {
-		case name == "" || strings.ContainsAny(name, "=\x00") || strings.Contains(value, "\x00"):
-			u.report(pointer, fault.Quote(name)+" is no variable", "use a name without =, and texts without NUL")
-		case looksSecret(name, value):
-			u.report(pointer, "it looks like a secret, and whoever has the image can read it",
-				"take it out: servers in a capsule have no network to use it in")
-		}
-	}
-}
-
-// checkToolNames finds tools that a model couldn't tell from one another.
-func (u *units) checkToolNames(at, server string, listed []string, tools []Tool) {
-	seen := map[string]int{}
-	for i, tool := range listed {
-		pointer, name := fmt.Sprintf("%s/tools/%d", at, i), server+"__"+notInNames().ReplaceAllString(tool, "_")
-		first, twice := seen[name]
-		switch {
-		case twice:
-			u.report(pointer,
-				fmt.Sprintf("a model would have the tools %s and %s under one name", fault.Quote(listed[first]),
-					fault.Quote(tool)), "list one of them")
-		case len(name) > maxToolName:
-			u.report(pointer, fmt.Sprintf("a model would have it as %s, which is longer than %d", fault.Quote(name),
-				maxToolName), "give the server a shorter name")
-		default:
-			seen[name] = i
-		}
-	}
-	for _, tool := range tools {
-		_, taken := seen[tool.Name]
-		if taken || listed == nil && strings.HasPrefix(tool.Name, server+"__") {
-			u.report(at, "the tool "+fault.Quote(tool.Name)+" of "+toolsFile+
-				" has, or may have, the name of one of this server", "give one of the two another name")
-		}
-	}
 }

@@ -3,12 +3,10 @@ package capsule
 import (
 	"cmp"
 	_ "embed"
-	"maps"
 	"slices"
 	"sync"
 	"time"
 
-	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/capsule/contract"
 )
 
@@ -62,36 +60,4 @@ func (f *mcpYAML) mcp(u *units) *MCP {
 	m.Timeout = cmp.Or(u.duration("/mcp/timeout", f.Timeout, time.Second, 24*time.Hour), mcpTimeout)
 	m.Idle = cmp.Or(u.duration("/mcp/idle", f.Idle, time.Second, 24*time.Hour), mcpIdle)
 	return &m
-}
-
-// refuseMCP finds an `mcp` where no server is.
-func (u *units) refuseMCP(object map[string]any) {
-	if _, given := object["mcp"]; given {
-		u.report("/mcp", "mcp is for units of the kind mcp",
-			"add kind: mcp, or leave it out; servers of a capsule's own stand in mcp.json")
-	}
-}
-
-// checkMCP finds what the schema can't say about `mcp`, and settings without a meaning.
-func (u *units) checkMCP(file agentYAML, object map[string]any) {
-	u.refuseRemote(file, object)
-	u.refuseWrapped(object)
-	for _, pointer := range []string{
-		"/model", "/models", "/temperature", "/max_tokens", "/loop", "/warm", "/reuse",
-		"/retries", "/budgets", "/recursion",
-	} {
-		if isSet(object, pointer) {
-			u.report(pointer, named(pointer, "it has no meaning for an MCP server"), "leave it out")
-		}
-	}
-	if file.MCP == nil {
-		return
-	}
-	for _, name := range slices.Sorted(maps.Keys(file.MCP.Env)) {
-		if looksSecret(name, file.MCP.Env[name]) {
-			u.report("/mcp/env",
-				"mcp.env: "+fault.Quote(name)+" looks like a secret, and everybody who has the directory can read it",
-				"leave it out: a sealed server reaches nobody who would want a secret")
-		}
-	}
 }

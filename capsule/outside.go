@@ -1,6 +1,7 @@
 package capsule
 
 import (
+	_ "embed"
 	"fmt"
 	"maps"
 	"slices"
@@ -64,4 +65,18 @@ func (u *units) checkStart(file agentYAML, kind Kind) {
 		u.report("/secrets", "secrets: with an isolation runtime none can be given",
 			"leave runtime out, or use an upstream, which keeps the key outside")
 	}
+}
+
+var (
+	secretName = lazyregexp.New(`(?i)(^|[_-])(token|secret|passwd|password|pwd|credential|(api|access|private|` +
+		`secret)_?key|auth|pat)s?($|[_-])`)
+	secretValue = lazyregexp.New(`^(sk-|gh[pousr]_|github_pat_|xox[abpr]-|AKIA|AIza|glpat-|eyJ[A-Za-z0-9_-]+\.|` +
+		`Bearer )[A-Za-z0-9._-]{8,}|-----BEGIN `)
+	noSecret = lazyregexp.New(`^([0-9.]*|true|false|/.*|.*\$\{.*)$`)
+)
+
+// looksSecret reports whether an environment variable seems to hold a secret: by the form of
+// its value, or by its name. A number, a path and a placeholder are none.
+func looksSecret(name, value string) bool {
+	return secretValue().MatchString(value) || secretName().MatchString(name) && !noSecret().MatchString(value)
 }

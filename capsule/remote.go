@@ -2,14 +2,12 @@ package capsule
 
 import (
 	"cmp"
-	"crypto/x509"
-	"errors"
-	"io/fs"
 	"net/textproto"
 	"strings"
 
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/capsule/contract"
+	"github.com/agent-on-demand/aod/internal/wire/strictjson"
 )
 
 // The protocols of agents elsewhere.
@@ -113,22 +111,36 @@ func readRemote(d *Directory, c *Capsule) {
 	}
 }
 
-// readCertificates reads a file of at least one certificate in PEM.
-func (d *Directory) readCertificates(name string) []byte {
-	if !fs.ValidPath(name) {
-		return nil // and said
+// notElsewhere are the keys of agent.yaml that have no meaning for an agent elsewhere, with
+// what to do instead.
+var notElsewhere = map[string]string{
+	"/model": "", "/models": "", "/temperature": "", "/max_tokens": "", "/loop": "", "/network": "", "/read_only": "",
+	"/runtime": "", "/egress": "", "/upstreams": "", "/warm": "", "/reuse": "",
+	"/limits/memory": "", "/limits/cpus": "", "/limits/pids": "", "/limits/output": "", "/limits/log": "",
+	"/budgets": "leave it out: such a unit calls nobody", "/recursion": "leave it out: such a unit calls nobody",
+	"/secrets": "name the secret that the agent wants in remote.auth.secret",
+}
+
+// ofTheContract are the keys of `remote` that the agent HTTP contract alone has.
+var ofTheContract = []string{"/remote/domain_id", "/remote/mode", "/remote/risk_tier", "/remote/task_type"}
+
+// isSet reports whether anything stands at a pointer of names only.
+func isSet(object map[string]any, pointer string) bool {
+	value := any(object)
+	for _, token := range strictjson.Path(pointer) {
+		inner, _ := value.(map[string]any)
+		var set bool
+		if value, set = inner[token]; !set {
+			return false
+		}
 	}
-	raw, err := d.source.read(name, maxFileBytes)
-	if errors.Is(err, fs.ErrNotExist) {
-		d.report(name, 0, "it is missing, and remote.ca_file names it", "put the certificates there, in PEM")
-		return nil
-	}
-	if !d.readable(name, err) {
-		return nil
-	}
-	if !x509.NewCertPool().AppendCertsFromPEM(raw) {
-		d.report(name, 0, "it holds no certificate in PEM", "a certificate begins with -----BEGIN CERTIFICATE-----")
-		return nil
-	}
-	return raw
+	return true
+}
+
+func (f *remoteYAML) isA2A() bool { return f != nil && f.IsA2A() }
+
+// ownHeaders are those that a request of ours has anyway, or that say how it travels.
+var ownHeaders = []string{
+	"Accept", "Connection", "Content-Length", "Content-Type", "Expect", "Host", "Te", "Trailer", "Transfer-Encoding",
+	"Upgrade", "User-Agent",
 }

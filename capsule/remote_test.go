@@ -105,7 +105,7 @@ func TestLoadRefusesWhatHasNoMeaningElsewhere(t *testing.T) {
 		{"a password", agent("remote:\n  url: https://u:hunter2@a\n"), "agent.yaml:4: remote.url: the agent's address must not hold a password"},
 		{"plain_http with https", agent("remote:\n  url: https://a\n  plain_http: true\n"), "agent.yaml:5: remote.plain_http: it has no meaning with https"},
 		{"ca_file with http", map[string]string{"ca.pem": somePEM(t), "agent.yaml": "name: a\nkind: remote\nremote:\n  url: http://127.0.0.1\n  ca_file: ca.pem\n"}, "agent.yaml:5: remote.ca_file: it has no meaning with http"},
-		{"ca_file outside", agent("remote:\n  url: https://a\n  ca_file: ../ca.pem\n"), `agent.yaml:5: remote.ca_file: "../ca.pem" is no file of the directory`},
+		{"ca_file outside", agent("remote:\n  url: https://a\n  ca_file: ../ca.pem\n"), `agent.yaml:5: remote.ca_file: "../ca.pem" is not a file of the directory`},
 		{"ca_file that is missing", agent("remote: {url: https://a, ca_file: ca.pem}\n"), "ca.pem: it is missing, and remote.ca_file names it"},
 		{"a task type with a space", agent("remote:\n  url: https://a\n  task_type: a b\n"), "agent.yaml:5: remote.task_type: does not match the pattern"},
 		{"a header that a request has", agent("remote:\n  url: https://a\n  auth: {header: content-type, secret: s}\n"), "agent.yaml:5: remote.auth.header: Content-Type is a header that each request has for itself"},

@@ -35,22 +35,6 @@ var toolShape = sync.OnceValue(func() shape {
 	return mustShape(items, true)
 })
 
-// Tools reads tools.yaml, which may be missing: what the unit may call.
-func (d *Directory) Tools() []Tool {
-	raw, ok := d.readOptional(toolsFile)
-	if !ok {
-		return nil
-	}
-	doc, findings := strictyaml.Parse(toolsFile, raw)
-	if doc == nil {
-		d.findings = append(d.findings, findings...)
-		return nil
-	}
-	tools, more := toolsOf(doc)
-	d.findings = append(d.findings, byLine(append(findings, more...))...)
-	return tools
-}
-
 func toolsOf(doc *strictyaml.Document) ([]Tool, []fault.Finding) {
 	list, ok := doc.Value.([]any)
 	at := fault.Finding{File: doc.File, Line: doc.LineAt("")}

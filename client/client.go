@@ -1,7 +1,6 @@
 package client
 
 import (
-	"context"
 	"net/http"
 	"net/url"
 	"strings"
@@ -28,12 +27,21 @@ type Options struct {
 	HTTP *http.Client
 }
 
-// Client is a client of one server. It is safe for concurrent use.
+// Client is a client of one server: what it does with the nouns of the server is in its fields. It is
+// safe for concurrent use.
 type Client struct {
-	base  *url.URL
-	token func() (string, error)
-	http  *http.Client
-	pause func(context.Context, time.Duration) error // pause.For, replaced in tests
+	Runs      Runs
+	Files     Files
+	Artifacts Artifacts
+	Changes   Changes
+	Flows     Flows
+	Questions Questions
+	Sessions  Sessions
+	Schedules Schedules
+	Units     Units
+	Models    Models
+
+	conn *conn
 }
 
 // New returns a client that has not connected yet. The error is an Input fault for an
@@ -55,7 +63,15 @@ func New(opts Options) (*Client, error) {
 		plain = *opts.HTTP
 	}
 	plain.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	return &Client{base: base, token: token, http: &plain, pause: pause.For}, nil
+	return over(&conn{base: base, token: token, http: &plain, pause: pause.For}), nil
+}
+
+func over(c *conn) *Client {
+	return &Client{
+		Runs: Runs{c}, Files: Files{c}, Artifacts: Artifacts{c}, Changes: Changes{c}, Flows: Flows{c},
+		Questions: Questions{c}, Sessions: Sessions{c}, Schedules: Schedules{c}, Units: Units{c}, Models: Models{c},
+		conn: c,
+	}
 }
 
 // checkedToken returns the token if it can be sent.
@@ -69,7 +85,7 @@ func checkedToken(from func() (string, error)) (string, error) {
 }
 
 // Server returns the server's address.
-func (c *Client) Server() string { return c.base.String() }
+func (c *Client) Server() string { return c.conn.base.String() }
 
 func parseServer(address string) (*url.URL, error) {
 	const form = "write http://HOST:PORT or https://HOST"

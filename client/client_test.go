@@ -40,7 +40,7 @@ func connect(t *testing.T, address string) *Client {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.pause = func(ctx context.Context, _ time.Duration) error { return context.Cause(ctx) }
+	c.conn.pause = func(ctx context.Context, _ time.Duration) error { return context.Cause(ctx) }
 	return c
 }
 
@@ -111,7 +111,7 @@ func TestARefusalIsTheServersOwnFault(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := serve(t, answer(409, "application/problem+json; charset=utf-8", string(body)))
-	_, err = c.Cancel(t.Context(), runID, "")
+	_, err = c.Runs.Cancel(t.Context(), runID, "")
 	var got *fault.Error
 	if !errors.As(err, &got) {
 		t.Fatal(err)
@@ -147,7 +147,7 @@ func TestAnswersThatNoServerOfOursGives(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			_, err := serve(t, c.handler).Run(t.Context(), runID)
+			_, err := serve(t, c.handler).Runs.Get(t.Context(), runID)
 			wantFault(t, err, c.kind, c.text)
 		})
 	}
@@ -162,7 +162,7 @@ func TestTheTokenGoesNowhereElse(t *testing.T) {
 		sent = r.Header.Get("Authorization")
 		http.Redirect(w, r, thief.URL, http.StatusTemporaryRedirect)
 	})
-	_, err := c.Run(t.Context(), runID)
+	_, err := c.Runs.Get(t.Context(), runID)
 	wantFault(t, err, fault.Unsupported, "name that server itself")
 	if sent != "Bearer secret" {
 		t.Errorf("sent %q", sent)
@@ -178,7 +178,7 @@ func TestARedirectOnTheSameServerIsRefusedToo(t *testing.T) {
 		asked++
 		http.Redirect(w, r, "/login", http.StatusFound)
 	})
-	_, err := c.Units(t.Context())
+	_, err := c.Units.List(t.Context())
 	wantFault(t, err, fault.Unsupported, "sends us elsewhere")
 	if asked != 1 {
 		t.Errorf("asked %d times", asked)
@@ -187,7 +187,7 @@ func TestARedirectOnTheSameServerIsRefusedToo(t *testing.T) {
 
 func TestAServerThatIsAway(t *testing.T) {
 	away := "http://" + testkit.Nobody(t)
-	_, err := connect(t, away).Units(t.Context())
+	_, err := connect(t, away).Units.List(t.Context())
 	wantFault(t, err, fault.Unavailable, "is aod serve running at "+away+"?")
 }
 
@@ -201,7 +201,7 @@ func TestALostAnswerIsAskedForAgain(t *testing.T) {
 		}
 		_, _ = io.WriteString(w, `{"units":[{"name":"hello"}]}`)
 	})
-	units, err := c.Units(t.Context())
+	units, err := c.Units.List(t.Context())
 	if err != nil || len(units) != 1 || units[0].Name != "hello" {
 		t.Fatalf("units %v, error %v", units, err)
 	}
@@ -213,7 +213,7 @@ func TestWhoeverLetsGoIsToldThat(t *testing.T) {
 		cancel()
 		<-r.Context().Done()
 	})
-	if _, err := c.Run(ctx, runID); !errors.Is(err, context.Canceled) || fault.KindOf(err) != fault.Cancelled {
+	if _, err := c.Runs.Get(ctx, runID); !errors.Is(err, context.Canceled) || fault.KindOf(err) != fault.Cancelled {
 		t.Errorf("error %v", err)
 	}
 }
@@ -221,11 +221,11 @@ func TestWhoeverLetsGoIsToldThat(t *testing.T) {
 func TestIDsAreCheckedBeforeTheyArePartOfAPath(t *testing.T) {
 	c := serve(t, func(_ http.ResponseWriter, r *http.Request) { t.Errorf("asked for %s", r.URL) })
 	for _, id := range []string{"", ".", "..", "../units", "a/b", "a?b", "a b", "é", strings.Repeat("a", 200)} {
-		_, err := c.Run(t.Context(), id)
+		_, err := c.Runs.Get(t.Context(), id)
 		wantFault(t, err, fault.Input, "not the id of a run")
 	}
 	for _, name := range []string{"", "..", "a/b", "A"} {
-		_, err := c.Schema(t.Context(), name)
+		_, err := c.Units.Schema(t.Context(), name)
 		wantFault(t, err, fault.Input, "")
 	}
 }

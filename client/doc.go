@@ -1,8 +1,8 @@
 // Package client speaks to a server of AOD (`aod serve`) over HTTP.
 //
-// The main path, in call order: New checks the address; Submit starts a run, its files
-// streamed; Events follows it to its end, over lost connections; Run returns its record;
-// Download fetches its files.
+// The main path, in call order: New checks the address; Runs.Submit starts a run, its files
+// streamed; Runs.Events follows it to its end, over lost connections; Runs.Get returns its
+// record; Files.Download fetches its files.
 //
 // A server's refusal comes back as the *fault.Error that the server made. A server that
 // doesn't answer is an Unavailable fault, after a few retries of requests that are safe to

@@ -1,7 +1,6 @@
 package client
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,11 +8,11 @@ import (
 	"iter"
 	"math"
 	"net/http"
+	"net/url"
 	"strconv"
 	"time"
 
 	"github.com/agent-on-demand/aod/api"
-	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/internal/wire/httpwire"
 )
 
@@ -26,9 +25,9 @@ const silence = time.Minute
 // connection is made again and continues from the last event. A server that is away for
 // longer than about 40 seconds is an Unavailable fault. Callers ignore types that they
 // don't know.
-func (c *Client) Events(ctx context.Context, id string, after int64) iter.Seq2[api.Event, error] {
+func (c Runs) Events(ctx context.Context, id string, after int64) iter.Seq2[api.Event, error] {
 	return func(yield func(api.Event, error) bool) {
-		f := follower{client: c, id: id, after: after, retries: c.newRetrier()}
+		f := follower{conn: c.conn, id: id, after: after, retries: c.conn.newRetrier()}
 		f.emit = func(e api.Event) bool { return yield(e, nil) && e.Type != api.EventEnd }
 		for {
 			over, err := f.connection(ctx)
@@ -49,7 +48,7 @@ func (c *Client) Events(ctx context.Context, id string, after int64) iter.Seq2[a
 
 // follower reads the events of a run over as many connections as it takes.
 type follower struct {
-	client  *Client
+	conn    *conn
 	id      string
 	after   int64
 	retries *retrier
@@ -60,7 +59,7 @@ type follower struct {
 func (f *follower) connection(ctx context.Context) (over bool, err error) {
 	r := toRun(http.MethodGet, f.id, "events")
 	r.header["Accept"], r.header["Last-Event-ID"] = httpwire.TypeEvents, strconv.FormatInt(f.after, 10)
-	s, err := f.client.openStream(ctx, r, silence)
+	s, err := f.conn.openStream(ctx, r, silence)
 	if err != nil {
 		return false, err
 	}
@@ -74,7 +73,7 @@ func (f *follower) connection(ctx context.Context) (over bool, err error) {
 		}
 		event, err := eventOf(told)
 		if err != nil {
-			return false, f.client.strange(err)
+			return false, f.conn.strange(err)
 		}
 		if event.Seq <= f.after {
 			continue
@@ -99,19 +98,8 @@ func (f *follower) broken(ctx context.Context, err error) error {
 	if errors.Is(err, io.EOF) {
 		err = errCut
 	}
-	return f.client.streamFault(ctx, err)
+	return f.conn.streamFault(ctx, err)
 }
-
-// streamFault distinguishes an unreadable stream from a lost connection.
-func (c *Client) streamFault(ctx context.Context, err error) error {
-	if errors.Is(err, bufio.ErrTooLong) || fault.Is(err, fault.TooLarge) {
-		return c.strange(errNotEvents)
-	}
-	return c.lost(ctx, err)
-}
-
-// errNotEvents is the error for an answer that isn't of its media type.
-var errNotEvents = errors.New("it is no stream of ours")
 
 // eventLimits leave room for the name and the id of an event. The length of a stream isn't
 // bounded: it lasts as long as its run.
@@ -128,4 +116,89 @@ func eventOf(told httpwire.Event) (api.Event, error) {
 		return api.Event{}, errNotEvents
 	}
 	return event, nil
+}
+
+// Log returns the lines that a run has written, and with follow also those to come, to its
+// end. A lost connection is made again and continues after the last line, as with Events.
+func (c Runs) Log(ctx context.Context, id string, follow bool) iter.Seq2[api.LogEntry, error] {
+	return func(yield func(api.LogEntry, error) bool) {
+		l := logReader{conn: c.conn, id: id, follow: follow, retries: c.conn.newRetrier(), yield: yield}
+		if err := l.read(ctx); err != nil {
+			yield(api.LogEntry{}, err)
+		}
+	}
+}
+
+// logReader reads a log over as many connections as it takes. The server begins each one
+// with the first line, so logReader skips the lines that it has read.
+type logReader struct {
+	conn    *conn
+	id      string
+	follow  bool
+	seen    int
+	over    bool // the caller wants no more
+	retries *retrier
+	yield   func(api.LogEntry, error) bool
+}
+
+func (l *logReader) read(ctx context.Context) error {
+	for {
+		err := l.connection(ctx)
+		ended := err == nil
+		if ended && !l.over {
+			ended, err = l.ended(ctx)
+		}
+		if l.over || ended {
+			return nil
+		}
+		if err != nil && !isLost(err) {
+			return err
+		}
+		if err := l.retries.wait(ctx, err); err != nil {
+			return err
+		}
+	}
+}
+
+// ended distinguishes the end of a run from the end of a server, which closes its streams
+// as well.
+func (l *logReader) ended(ctx context.Context) (bool, error) {
+	if !l.follow {
+		return true, nil
+	}
+	record, err := l.conn.record(ctx, toRun(http.MethodGet, l.id))
+	return record.FinishedAt != nil, err
+}
+
+func (l *logReader) connection(ctx context.Context) error {
+	r := toRun(http.MethodGet, l.id, "logs")
+	r.header["Accept"] = "application/x-ndjson"
+	if l.follow {
+		r.query = url.Values{"follow": {"true"}}
+	}
+	s, err := l.conn.openStream(ctx, r, 0)
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	lines := s.lines()
+	for n := 0; lines.Scan(); n++ {
+		if n < l.seen {
+			continue
+		}
+		var entry api.LogEntry
+		if err := json.Unmarshal(lines.Bytes(), &entry); err != nil {
+			return l.conn.strange(err)
+		}
+		l.seen++
+		l.retries.renew()
+		if !l.yield(entry, nil) {
+			l.over = true
+			return nil
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return l.conn.streamFault(ctx, err)
+	}
+	return nil
 }

@@ -33,7 +33,7 @@ func happened(w io.Writer, from, to, last int) {
 
 // numbers reads a stream of events to its end.
 func numbers(c *Client, ctx context.Context, after int64) (got []int64, err error) { //nolint:revive // the client is what is tested
-	for e, failed := range c.Events(ctx, runID, after) {
+	for e, failed := range c.Runs.Events(ctx, runID, after) {
 		if failed != nil {
 			return got, failed
 		}
@@ -54,7 +54,7 @@ func TestEventsEndWithTheRun(t *testing.T) {
 		<-r.Context().Done()
 	})
 	var got []api.Event
-	for e, err := range c.Events(t.Context(), runID, 0) {
+	for e, err := range c.Runs.Events(t.Context(), runID, 0) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -165,7 +165,7 @@ func TestEventsOfARunThatIsNotThere(t *testing.T) {
 	c := serve(t, answer(404, "application/problem+json", `{"code":"not_found","detail":"there is no such run"}`))
 	_, err := numbers(c, t.Context(), 0)
 	wantFault(t, err, fault.NotFound, "no such run")
-	for _, err := range c.Events(t.Context(), "../x", 0) {
+	for _, err := range c.Runs.Events(t.Context(), "../x", 0) {
 		wantFault(t, err, fault.Input, "not the id")
 	}
 }
@@ -178,7 +178,7 @@ func TestWhoeverStopsListeningIsLeftAlone(t *testing.T) {
 		<-r.Context().Done()
 		close(gone)
 	})
-	for e, err := range c.Events(t.Context(), runID, 0) {
+	for e, err := range c.Runs.Events(t.Context(), runID, 0) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -198,7 +198,7 @@ func TestACancelledContextEndsTheEvents(t *testing.T) {
 		<-r.Context().Done()
 	})
 	var failed error
-	for _, err := range c.Events(ctx, runID, 0) {
+	for _, err := range c.Runs.Events(ctx, runID, 0) {
 		failed = err
 		cancel()
 	}
@@ -227,4 +227,108 @@ func FuzzEvents(f *testing.F) {
 			}
 		}
 	})
+}
+
+func wrote(w io.Writer, from, to int) {
+	for n := from; n <= to; n++ {
+		_, _ = fmt.Fprintf(w, `{"time":"2026-01-02T03:04:05Z","stream":"stdout","text":"line %d"}`+"\n", n)
+	}
+}
+
+func texts(t *testing.T, c *Client, follow bool) (got []string, err error) {
+	t.Helper()
+	for entry, failed := range c.Runs.Log(t.Context(), runID, follow) {
+		if failed != nil {
+			return got, failed
+		}
+		got = append(got, entry.Text)
+	}
+	return got, nil
+}
+
+func lines(n int) (want []string) {
+	for i := 1; i <= n; i++ {
+		want = append(want, fmt.Sprintf("line %d", i))
+	}
+	return want
+}
+
+func TestALogComesOnceOverLostConnections(t *testing.T) {
+	for _, follow := range []bool{false, true} {
+		var connections int
+		c := serve(t, func(w http.ResponseWriter, r *http.Request) {
+			if !strings.HasSuffix(r.URL.Path, "/logs") {
+				_, _ = fmt.Fprintf(w, `{"id":%q,"finished_at":"2026-01-02T03:04:05Z"}`, runID)
+				return
+			}
+			if (r.URL.Query().Get("follow") == "true") != follow {
+				t.Errorf("asked for %s", r.URL)
+			}
+			if connections++; connections < 5 {
+				wrote(w, 1, 2*connections)
+				_, _ = io.WriteString(w, `{"text":"half a li`)
+				cut(w)
+			}
+			wrote(w, 1, 10)
+		})
+		got, err := texts(t, c, follow)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(lines(10), got); diff != "" {
+			t.Error(diff)
+		}
+	}
+}
+
+func TestAFollowedLogOutlivesItsServer(t *testing.T) {
+	var connections int
+	c := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasSuffix(r.URL.Path, "/logs") {
+			connections++
+			wrote(w, 1, connections) // and an orderly end
+			return
+		}
+		finished := "null"
+		if connections == 4 {
+			finished = `"2026-01-02T03:04:05Z"`
+		}
+		_, _ = fmt.Fprintf(w, `{"id":%q,"finished_at":%s}`, runID, finished)
+	})
+	got, err := texts(t, c, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(lines(4), got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestALogThatIsNone(t *testing.T) {
+	for name, body := range map[string]string{
+		"no JSON":               "hello\n",
+		"a line without an end": `{"text":"` + strings.Repeat("x", maxLine),
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := texts(t, serve(t, answer(200, "application/x-ndjson", body)), false)
+			wantFault(t, err, fault.Unavailable, "can't be understood")
+		})
+	}
+}
+
+func TestALogIsLeftEarly(t *testing.T) {
+	gone := make(chan struct{})
+	c := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		wrote(w, 1, 5)
+		_ = http.NewResponseController(w).Flush()
+		<-r.Context().Done()
+		close(gone)
+	})
+	for _, err := range c.Runs.Log(t.Context(), runID, true) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		break
+	}
+	<-gone
 }

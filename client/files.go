@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"crypto/rand"
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/hex"
@@ -9,7 +10,11 @@ import (
 	"fmt"
 	"hash"
 	"io"
+	"iter"
 	"net/http"
+	"os"
+	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -17,20 +22,32 @@ import (
 	"github.com/agent-on-demand/aod/api/fault"
 )
 
-// Files lists the output files of a run. Names and sizes are the server's claims.
-func (c *Client) Files(ctx context.Context, id string) ([]api.File, error) {
-	list, err := got[struct{ Files []api.File }](ctx, c, toRun(http.MethodGet, id, "files"))
+// Files fetches output files of runs.
+type Files struct{ conn *conn }
+
+// List lists the output files of a run. Names and sizes are the server's claims.
+func (c Files) List(ctx context.Context, id string) ([]api.File, error) {
+	list, err := got[struct{ Files []api.File }](ctx, c.conn, toRun(http.MethodGet, id, "files"))
 	return list.Files, err
 }
 
-// File writes one output file of a run to w, as it comes. Only if the error is nil is it
-// the recorded file, in size and SHA-256. After a lost connection File requests the rest.
-func (c *Client) File(ctx context.Context, id string, file api.File, w io.Writer) error {
-	return c.file(ctx, id, file, w, "files")
+// Get writes one output file of a run to w, as it comes. Only if the error is nil is it
+// the recorded file, in size and SHA-256. After a lost connection Get requests the rest.
+func (c Files) Get(ctx context.Context, id string, file api.File, w io.Writer) error {
+	return c.conn.file(ctx, id, file, w, "files")
 }
 
-// file is File for the files that lie below a place of the run's address.
-func (c *Client) file(ctx context.Context, id string, file api.File, w io.Writer, place ...string) error {
+// Download fetches output files of a run into a directory and returns them with their
+// absolute paths. The directory is made if there is a file to write. A file appears under
+// its name when it is complete, and replaces a file of that name. Nothing is written
+// outside the directory, whatever the names and links in it are. With an error, the files
+// fetched before it are returned too.
+func (c Files) Download(ctx context.Context, id string, files []api.File, dir string) ([]api.File, error) {
+	return fetchAll(ctx, id, files, dir, c.Get)
+}
+
+// file is Files.Get for the files that lie below a place of the run's address.
+func (c *conn) file(ctx context.Context, id string, file api.File, w io.Writer, place ...string) error {
 	if err := api.CheckFileName(file.Name); err != nil {
 		return fault.Wrap(fault.Unavailable, err, "the server names a file of the run in a way that is refused")
 	}
@@ -38,9 +55,9 @@ func (c *Client) file(ctx context.Context, id string, file api.File, w io.Writer
 }
 
 // download is file for a name that was checked.
-func (c *Client) download(ctx context.Context, id string, file api.File, w io.Writer, place ...string) error {
+func (c *conn) download(ctx context.Context, id string, file api.File, w io.Writer, place ...string) error {
 	d := download{
-		client: c, from: toRun(http.MethodGet, id, slices.Concat(place, strings.Split(file.Name, "/"))...),
+		conn: c, from: toRun(http.MethodGet, id, slices.Concat(place, strings.Split(file.Name, "/"))...),
 		file: file, w: w, sum: sha256.New(),
 	}
 	retries := c.newRetrier()
@@ -64,7 +81,7 @@ func (c *Client) download(ctx context.Context, id string, file api.File, w io.Wr
 
 // download is a file in transfer.
 type download struct {
-	client *Client
+	conn   *conn
 	from   request // of the whole file
 	file   api.File
 	w      io.Writer
@@ -73,9 +90,17 @@ type download struct {
 	failed error // of w
 }
 
+// File writes a file of an artifact of a run to w, as Files.Get does with a file of its result.
+func (c Artifacts) File(ctx context.Context, id, artifact string, file api.File, w io.Writer) error {
+	if artifact == "" {
+		return fault.New(fault.Input, "the artifact has no id")
+	}
+	return c.conn.file(ctx, id, file, w, "artifacts", artifact)
+}
+
 // connection fetches the missing bytes. Its error is the server's, the connection's or w's.
 func (d *download) connection(ctx context.Context) error {
-	response, err := d.client.ask(ctx, d.request())
+	response, err := d.conn.ask(ctx, d.request())
 	if err != nil {
 		return err
 	}
@@ -90,7 +115,7 @@ func (d *download) connection(ctx context.Context) error {
 		return fault.Wrap(fault.Unavailable, d.failed, "the file %q can't be written", d.file.Name).
 			WithHint("is the disk full?")
 	case err != nil:
-		return d.client.lost(ctx, err)
+		return d.conn.lost(ctx, err)
 	case n < missing:
 		return d.wrong("it has %d bytes, %d were announced", d.got, d.file.SizeBytes)
 	}
@@ -125,7 +150,7 @@ func (d *download) catchUp(ctx context.Context, response *http.Response) error {
 		return d.wrong("it has become shorter")
 	}
 	if err != nil {
-		return d.client.lost(ctx, err)
+		return d.conn.lost(ctx, err)
 	}
 	return nil
 }
@@ -153,4 +178,156 @@ func (d *download) wrong(format string, args ...any) error {
 	return fault.New(fault.Internal, "the server did not send the file %q as it is: %s", d.file.Name,
 		fmt.Sprintf(format, args...)).
 		WithHint("try again; if it stays so, look at the server's disk")
+}
+
+// fetcher writes a file of a run, such as Files.Get.
+type fetcher func(ctx context.Context, id string, file api.File, w io.Writer) error
+
+func fetchAll(ctx context.Context, id string, files []api.File, dir string, from fetcher) ([]api.File, error) {
+	if len(files) == 0 {
+		return nil, nil
+	}
+	for _, f := range files { // check all before anything is written
+		if err := checkName(f); err != nil {
+			return nil, err
+		}
+	}
+	root, err := openTarget(dir)
+	if err != nil {
+		return nil, unwritten(err, "the output directory %q can't be used", dir)
+	}
+	defer root.Close()
+	fetched := make([]api.File, 0, len(files))
+	for _, f := range files {
+		if f.Path, err = fetch(ctx, id, f, root, from); err != nil {
+			return fetched, err
+		}
+		fetched = append(fetched, f)
+	}
+	return fetched, nil
+}
+
+func checkName(f api.File) error {
+	err := api.CheckFileName(f.Name)
+	if err == nil {
+		return nil
+	}
+	return fault.Wrap(fault.Unavailable, err, "the server names an output file %q, which is refused", f.Name).
+		WithHint("no file was fetched; is it a server that you trust?")
+}
+
+func openTarget(dir string) (*os.Root, error) {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(abs, 0o755); err != nil {
+		return nil, err
+	}
+	return os.OpenRoot(abs)
+}
+
+func unwritten(err error, format string, args ...any) error {
+	return fault.Wrap(fault.Unavailable, err, format, args...).
+		WithHint("is the disk full, or something in the way? another directory may do")
+}
+
+// fetch writes to a temporary name, so that a half-written result is never visible.
+func fetch(ctx context.Context, id string, f api.File, root *os.Root, from fetcher) (string, error) {
+	name := f.Name
+	if err := root.MkdirAll(path.Dir(name), 0o755); err != nil {
+		return "", unwritten(err, "the output file %q can't be written", name)
+	}
+	temp := path.Join(path.Dir(name), ".aod-"+rand.Text())
+	file, err := root.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if err != nil {
+		return "", unwritten(err, "the output file %q can't be written", name)
+	}
+	err = from(ctx, id, f, io.Writer(file))
+	if closed := file.Close(); err == nil && closed != nil {
+		err = unwritten(closed, "the output file %q can't be written", name)
+	}
+	if err == nil {
+		if renamed := root.Rename(temp, name); renamed != nil {
+			err = unwritten(renamed, "the output file %q can't be written", name)
+		}
+	}
+	if err != nil {
+		return "", errors.Join(err, root.Remove(temp))
+	}
+	return filepath.Join(root.Name(), filepath.FromSlash(name)), nil
+}
+
+// maxChanges bounds a list of changes.
+const maxChanges = 128 << 20
+
+// Changes tells what runs made of the files of their workspaces.
+type Changes struct{ conn *conn }
+
+// List returns what a run made of the files of its workspace, as JSON that nobody has read:
+// see workspace.ReadChanges. A NotFound fault says that it changed none.
+func (c Changes) List(ctx context.Context, id string) ([]byte, error) {
+	response, err := c.conn.ask(ctx, toRun(http.MethodGet, id, "changes"))
+	if err != nil {
+		return nil, err
+	}
+	defer response.Body.Close()
+	return c.conn.readChanges(ctx, response.Body)
+}
+
+func (c *conn) readChanges(ctx context.Context, body io.Reader) ([]byte, error) {
+	raw, err := io.ReadAll(io.LimitReader(body, maxChanges+1))
+	switch {
+	case err != nil:
+		return nil, c.lost(ctx, err)
+	case len(raw) > maxChanges:
+		return nil, fault.New(fault.TooLarge, "the list of changes has more than %d bytes", maxChanges)
+	}
+	return raw, nil
+}
+
+// Patch writes what a run made of the files of its workspace to w, as a patch in git's format.
+func (c Changes) Patch(ctx context.Context, id string, w io.Writer) error {
+	response, err := c.conn.ask(ctx, toRun(http.MethodGet, id, "changes.patch"))
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	if _, err := io.Copy(w, response.Body); err != nil {
+		return c.conn.lost(ctx, err)
+	}
+	return nil
+}
+
+// File is Files.Get for the new content of a file that the run changed: of a link its target.
+// The path is one of a list that was read by workspace.ReadChanges.
+func (c Changes) File(ctx context.Context, id string, change api.Change, w io.Writer) error {
+	file := api.File{Name: change.Path, SizeBytes: change.Size, SHA256: change.After}
+	return c.conn.download(ctx, id, file, w, "changes", "files")
+}
+
+// OfSession is List for what the turns of a session made of its workspace so far, with the
+// run that has them: Patch and File take that.
+func (c Changes) OfSession(ctx context.Context, id string) (run string, changes []byte, err error) {
+	response, err := c.conn.ask(ctx, toSession(http.MethodGet, id, "changes"))
+	if err != nil {
+		return "", nil, err
+	}
+	defer response.Body.Close()
+	run, _ = strings.CutPrefix(response.Header.Get("Content-Location"), "/v1/runs/")
+	run, _, _ = strings.Cut(run, "/")
+	if err := checkID(run); err != nil {
+		return "", nil, fault.New(fault.Internal, "the server doesn't say which turn made the changes")
+	}
+	changes, err = c.conn.readChanges(ctx, response.Body)
+	return run, changes, err
+}
+
+// Artifacts tells what runs show before their end.
+type Artifacts struct{ conn *conn }
+
+// List lists what a run told of its artifacts, in the order in which it did, as Runs.Messages does.
+func (c Artifacts) List(ctx context.Context, id string) iter.Seq2[api.ToldArtifact, error] {
+	return numbered(ctx, c.conn, toRun(http.MethodGet, id, "artifacts"), 100,
+		func(p api.ArtifactPage) ([]api.ToldArtifact, *int64) { return p.Artifacts, p.Next })
 }

@@ -52,7 +52,7 @@ func TestFileIsHeldAgainstItsRecord(t *testing.T) {
 			said := file
 			c.change(&said)
 			var got bytes.Buffer
-			err := client.File(t.Context(), runID, said, &got)
+			err := client.Files.Get(t.Context(), runID, said, &got)
 			if c.want != "" {
 				wantFault(t, err, fault.Internal, c.want)
 				return
@@ -83,7 +83,7 @@ func TestAFileGoesOnWhereTheConnectionWasLost(t *testing.T) {
 				http.ServeContent(w, r, "x", time.Time{}, bytes.NewReader(content))
 			})
 			var got bytes.Buffer
-			if err := c.File(t.Context(), runID, file, &got); err != nil || !bytes.Equal(got.Bytes(), content) {
+			if err := c.Files.Get(t.Context(), runID, file, &got); err != nil || !bytes.Equal(got.Bytes(), content) {
 				t.Errorf("%d bytes, error %v", got.Len(), err)
 			}
 			if len(asked) < 3 || asked[0] != "" || asked[1] != `bytes=150-"`+file.SHA256+`"` {
@@ -123,7 +123,7 @@ func TestAnotherPartThanTheOneAskedFor(t *testing.T) {
 		w.WriteHeader(http.StatusPartialContent)
 		_, _ = w.Write(content)
 	})
-	wantFault(t, c.File(t.Context(), runID, fileOf("x", content), io.Discard), fault.Internal, "another part")
+	wantFault(t, c.Files.Get(t.Context(), runID, fileOf("x", content), io.Discard), fault.Internal, "another part")
 }
 
 type fullDisk struct{}
@@ -136,7 +136,7 @@ func TestAFullDiskIsNotTheServersFault(t *testing.T) {
 		tries++
 		_, _ = w.Write(content)
 	})
-	wantFault(t, c.File(t.Context(), runID, fileOf("x", content), fullDisk{}), fault.Unavailable, "is the disk full?")
+	wantFault(t, c.Files.Get(t.Context(), runID, fileOf("x", content), fullDisk{}), fault.Unavailable, "is the disk full?")
 	if tries != 1 {
 		t.Errorf("asked %d times", tries)
 	}
@@ -147,7 +147,7 @@ func TestDownload(t *testing.T) {
 		_, _ = io.WriteString(w, r.URL.Path[strings.LastIndex(r.URL.Path, "/")+1:])
 	})
 	dir := filepath.Join(t.TempDir(), "new", "out")
-	if got, err := c.Download(t.Context(), runID, nil, dir); err != nil || got != nil {
+	if got, err := c.Files.Download(t.Context(), runID, nil, dir); err != nil || got != nil {
 		t.Fatalf("files %v, error %v", got, err)
 	}
 	if _, err := os.Stat(dir); !os.IsNotExist(err) {
@@ -156,7 +156,7 @@ func TestDownload(t *testing.T) {
 	pointer := "/x"
 	wanted := []api.File{fileOf("a.txt", []byte("a.txt")), fileOf("deep/er/b", []byte("b"))}
 	wanted[0].Pointer = &pointer
-	got, err := c.Download(t.Context(), runID, wanted, dir)
+	got, err := c.Files.Download(t.Context(), runID, wanted, dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -178,7 +178,7 @@ func TestDownloadLeavesItsDirectoryForNoName(t *testing.T) {
 		t.Run(fmt.Sprintf("%q", name), func(t *testing.T) {
 			c := serve(t, func(_ http.ResponseWriter, r *http.Request) { t.Errorf("asked for %s", r.URL) })
 			above := t.TempDir()
-			_, err := c.Download(t.Context(), runID, []api.File{fileOf("good", content), fileOf(name, content)}, filepath.Join(above, "out"))
+			_, err := c.Files.Download(t.Context(), runID, []api.File{fileOf("good", content), fileOf(name, content)}, filepath.Join(above, "out"))
 			wantFault(t, err, fault.Unavailable, "is it a server that you trust?")
 			if entries, _ := os.ReadDir(above); len(entries) > 0 {
 				t.Errorf("left %v", entries)
@@ -200,9 +200,9 @@ func TestDownloadFollowsNoLinkOut(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := serve(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(content) })
-	_, err := c.Download(t.Context(), runID, []api.File{fileOf("dir/file", content)}, out)
+	_, err := c.Files.Download(t.Context(), runID, []api.File{fileOf("dir/file", content)}, out)
 	wantFault(t, err, fault.Unavailable, "can't be written")
-	got, err := c.Download(t.Context(), runID, []api.File{fileOf("link", content)}, out)
+	got, err := c.Files.Download(t.Context(), runID, []api.File{fileOf("link", content)}, out)
 	if err != nil || len(got) != 1 {
 		t.Fatalf("files %v, error %v", got, err)
 	}
@@ -220,7 +220,7 @@ func TestNothingHalfIsLeftOfADownload(t *testing.T) {
 		_, _ = w.Write(content[:10])
 	})
 	out := t.TempDir()
-	got, err := c.Download(t.Context(), runID, []api.File{fileOf("good", content), fileOf("bad", content)}, out)
+	got, err := c.Files.Download(t.Context(), runID, []api.File{fileOf("good", content), fileOf("bad", content)}, out)
 	wantFault(t, err, fault.Internal, "it has 10 bytes")
 	entries, _ := os.ReadDir(out)
 	if len(entries) != 1 || entries[0].Name() != "good" || len(got) != 1 {

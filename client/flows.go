@@ -11,50 +11,57 @@ import (
 	"github.com/agent-on-demand/aod/api"
 )
 
+// Flows tells of runs of flows.
+type Flows struct{ conn *conn }
+
 // Steps lists the steps of a flow's run in the order of their last changes. It requests pages
 // of them as they are wanted. After an error it yields no more.
-func (c *Client) Steps(ctx context.Context, id string) iter.Seq2[api.Step, error] {
-	return numbered(ctx, c, toRun(http.MethodGet, id, "steps"), 1000,
+func (c Flows) Steps(ctx context.Context, id string) iter.Seq2[api.Step, error] {
+	return numbered(ctx, c.conn, toRun(http.MethodGet, id, "steps"), 1000,
 		func(p api.StepPage) ([]api.Step, *int64) { return p.Steps, p.Next })
 }
 
-// Flow returns the graph of a flow's run as JSON, in the form of flow.yaml. A Conflict fault
+// Graph returns the graph of a flow's run as JSON, in the form of flow.yaml. A Conflict fault
 // says that the run is none of a flow.
-func (c *Client) Flow(ctx context.Context, id string) (json.RawMessage, error) {
-	return got[json.RawMessage](ctx, c, toRun(http.MethodGet, id, "flow"))
+func (c Flows) Graph(ctx context.Context, id string) (json.RawMessage, error) {
+	return got[json.RawMessage](ctx, c.conn, toRun(http.MethodGet, id, "flow"))
 }
 
-// FlowState returns the state of a flow's run, as the nodes that have ended made it. A Conflict
+// State returns the state of a flow's run, as the nodes that have ended made it. A Conflict
 // fault says that the run is none of a flow.
-func (c *Client) FlowState(ctx context.Context, id string) (api.FlowState, error) {
-	return got[api.FlowState](ctx, c, toRun(http.MethodGet, id, "state"))
+func (c Flows) State(ctx context.Context, id string) (api.FlowState, error) {
+	return got[api.FlowState](ctx, c.conn, toRun(http.MethodGet, id, "state"))
 }
 
-// FlowStateFile is File for a file of a flow's state.
-func (c *Client) FlowStateFile(ctx context.Context, id string, file api.File, w io.Writer) error {
-	return c.file(ctx, id, file, w, "state", "files")
+// File is Files.Get for a file of a flow's state.
+func (c Flows) File(ctx context.Context, id string, file api.File, w io.Writer) error {
+	return c.conn.file(ctx, id, file, w, "state", "files")
 }
 
-// DownloadState is Download for files of a flow's state.
-func (c *Client) DownloadState(ctx context.Context, id string, files []api.File, dir string) ([]api.File, error) {
-	return fetchAll(ctx, id, files, dir, c.FlowStateFile)
+// Download is Files.Download for files of a flow's state.
+func (c Flows) Download(ctx context.Context, id string, files []api.File, dir string) ([]api.File, error) {
+	return fetchAll(ctx, id, files, dir, c.File)
 }
 
-// Questions lists the open questions of a run, or of all where run is "", the oldest first. It
+// Questions lists and answers what runs ask.
+type Questions struct{ conn *conn }
+
+// List lists the open questions of a run, or of all where run is "", the oldest first. It
 // requests pages of them as they are wanted. After an error it yields no more.
-func (c *Client) Questions(ctx context.Context, run string) iter.Seq2[api.Question, error] {
+func (c Questions) List(ctx context.Context, run string) iter.Seq2[api.Question, error] {
 	r := to(http.MethodGet, "questions")
 	if run != "" {
 		r.query = url.Values{"run": {run}}
 	}
-	return numbered(ctx, c, r, 1000, func(p api.QuestionPage) ([]api.Question, *int64) { return p.Questions, p.Next })
+	return numbered(ctx, c.conn, r, 1000,
+		func(p api.QuestionPage) ([]api.Question, *int64) { return p.Questions, p.Next })
 }
 
 // Answer answers a question. The first answer counts: the same again is fine, another one is a
 // Conflict fault, as is an answer to a question that is open no more.
-func (c *Client) Answer(ctx context.Context, question string, answer api.Answer) error {
+func (c Questions) Answer(ctx context.Context, question string, answer api.Answer) error {
 	r := to(http.MethodPost, "questions", question)
 	r.err = checkID(question)
-	_, err := c.call(ctx, r.with(answer), nil)
+	_, err := c.conn.call(ctx, r.with(answer), nil)
 	return err
 }

@@ -145,7 +145,7 @@ func piped(write func(io.Writer) error) *io.PipeReader {
 func openRegular(f InputFile) (*os.File, int64, error) {
 	file, err := os.OpenFile(f.Path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
-		return nil, 0, fault.Wrap(fault.Input, err, "the file for %q can't be had: %q", f.Field, f.Path)
+		return nil, 0, fault.Wrap(fault.Input, err, "cannot read the file for %q: %q", f.Field, f.Path)
 	}
 	info, err := file.Stat()
 	if err == nil && info.Mode().IsRegular() {

@@ -2,7 +2,9 @@ package client
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
+	"io"
 	"iter"
 	"net/http"
 	"net/url"
@@ -12,45 +14,110 @@ import (
 	"time"
 
 	"github.com/agent-on-demand/aod/api"
-	"github.com/agent-on-demand/aod/api/fault"
-	"github.com/agent-on-demand/aod/internal/lazyregexp"
 )
 
-// idRule is the form of an id in a path. Only the server knows which ids exist.
-var idRule = lazyregexp.New(`^[0-9A-Za-z][0-9A-Za-z_-]{0,127}$`)
+// Submission asks for one run of a unit.
+type Submission struct {
+	Unit    string          // "" with a Session: its own
+	Session string          // the run is its next turn; "" for none
+	Input   json.RawMessage // a JSON object; nil is {}
+	// Files are read while they are sent, one after the other. They must be regular files
+	// and must not change meanwhile.
+	Files []InputFile
+	// Project writes the project that the run works on, as a tar, maybe more than once; nil: none.
+	Project func(io.Writer) error
+	Timeout time.Duration // 0: the unit's own, or else the server's
+	// Metadata describes the run, to find it by: see api.CheckMetadata.
+	Metadata map[string]string
+	// Unattended says that nobody answers what the run asks: its questions are denied at once.
+	Unattended bool
+	// Context is the conversation or group that the run is counted to: see api.CheckContext.
+	Context string
+	// Env and Dir are of the program of a wrapped agent; see api.Submission.
+	Env map[string]string
+	Dir string
+	// Key makes the submission idempotent for as long as the server remembers it: a
+	// second one with the same key joins the run of the first. "" makes one for this
+	// call, which may send the submission more than once.
+	Key string
+	// TraceParent is the caller's W3C trace context; "" for none.
+	TraceParent string
+	// Wait is how long the server waits for the run's end before it answers, up to half a
+	// minute; 0: not at all.
+	Wait time.Duration
+}
 
-func checkID(id string) error {
-	if idRule().MatchString(id) {
-		return nil
+// InputFile is a local file for a field of the input.
+type InputFile struct {
+	Field string // dotted path; a list field takes any number of files
+	Path  string // on this machine
+}
+
+// Runs starts runs and tells of them.
+type Runs struct{ conn *conn }
+
+// Submit starts a run and returns its record as it is then. It waits for the server to
+// accept the run, and for the run's end only as long as Wait says: see Events. If ctx ends before
+// Submit returns, the run may have started all the same.
+func (c Runs) Submit(ctx context.Context, s Submission) (api.Record, error) {
+	r := to(http.MethodPost, "runs")
+	r.header["Idempotency-Key"] = keyOr(s.Key)
+	if s.Wait > 0 {
+		r.query = url.Values{"wait": {s.Wait.String()}}
 	}
-	return fault.New(fault.Input, "%q is not the id of a run", id).WithHint("`aod ps -a` lists the runs with their ids")
+	if s.TraceParent != "" {
+		r.header["Traceparent"] = s.TraceParent
+	}
+	if len(s.Files) > 0 || s.Project != nil {
+		return c.conn.record(ctx, r.withForm(s.texts(), s.Files, s.Project))
+	}
+	return c.conn.record(ctx, r.with(s.json()))
 }
 
-// Run returns the record of a run as it is now.
-func (c *Client) Run(ctx context.Context, id string) (api.Record, error) {
-	return c.record(ctx, toRun(http.MethodGet, id))
+// Rerun starts a run again, with the same input and files, and returns the new run's record.
+// A flow may begin with the steps of the old run; see api.Rerun.
+func (c Runs) Rerun(ctx context.Context, id string, from api.Rerun) (api.Record, error) {
+	r := toRun(http.MethodPost, id, "rerun")
+	r.header["Idempotency-Key"] = keyOr("")
+	if from.From != "" {
+		r = r.with(from)
+	}
+	return c.conn.record(ctx, r)
 }
 
-// Output returns the result of a run that succeeded: a JSON object. A Conflict fault says
-// that the run goes on, NotFound that it has no result.
-func (c *Client) Output(ctx context.Context, id string) (json.RawMessage, error) {
-	return got[json.RawMessage](ctx, c, toRun(http.MethodGet, id, "output"))
+// keyOr makes a key if there is none, so that a retry is safe.
+func keyOr(key string) string {
+	if key == "" {
+		return rand.Text()
+	}
+	return key
 }
 
-// Cancel requests the end of a run and doesn't wait for it. The reason may be empty. A
-// Conflict fault says that the run has ended already.
-func (c *Client) Cancel(ctx context.Context, id, reason string) (api.Record, error) {
-	return c.record(ctx, toRun(http.MethodPost, id, "cancel").with(struct {
-		Reason string `json:"reason,omitempty"`
-	}{reason}))
+func (s Submission) json() api.Submission {
+	document := api.Submission{
+		Unit: s.Unit, Session: s.Session, Input: s.Input, Metadata: s.Metadata,
+		Unattended: s.Unattended, Context: s.Context, Env: s.Env, Dir: s.Dir,
+	}
+	if len(s.Input) == 0 {
+		document.Input = json.RawMessage("{}")
+	}
+	if s.Timeout > 0 {
+		document.Timeout = s.Timeout.String()
+	}
+	return document
 }
 
-// Runs lists the runs that match the filter, newest first. It requests pages of
+// Get returns the record of a run as it is now.
+func (c Runs) Get(ctx context.Context, id string) (api.Record, error) {
+	return c.conn.record(ctx, toRun(http.MethodGet, id))
+}
+
+// List lists the runs that match the filter, newest first. It requests pages of
 // Filter.Limit runs as they are needed, until there are no more. It ends after an error.
-func (c *Client) Runs(ctx context.Context, f api.Filter) iter.Seq2[api.Summary, error] {
+func (c Runs) List(ctx context.Context, f api.Filter) iter.Seq2[api.Summary, error] {
 	r := to(http.MethodGet, "runs")
 	r.query = queryOf(f)
-	return pages(ctx, c, r, "cursor", func(p api.Page) ([]api.Summary, *string) { return p.Runs, p.Next })
+	return pages(ctx, c.conn, r, "cursor", func(p api.Page) ([]api.Summary, *string) { return p.Runs, p.Next })
 }
 
 // queryOf encodes a filter. It omits zero fields.
@@ -97,20 +164,37 @@ func timeText(t time.Time) string {
 	return t.UTC().Format(time.RFC3339Nano)
 }
 
-// record sends a request whose answer is a run's record.
-func (c *Client) record(ctx context.Context, r request) (api.Record, error) {
-	record, err := got[api.Record](ctx, c, r)
-	if err != nil {
-		return api.Record{}, err
-	}
-	if err := checkID(record.ID); err != nil {
-		return api.Record{}, c.strange(err)
-	}
-	return record, nil
+// Output returns the result of a run that succeeded: a JSON object. A Conflict fault says
+// that the run goes on, NotFound that it has no result.
+func (c Runs) Output(ctx context.Context, id string) (json.RawMessage, error) {
+	return got[json.RawMessage](ctx, c.conn, toRun(http.MethodGet, id, "output"))
+}
+
+// Cancel requests the end of a run and doesn't wait for it. The reason may be empty. A
+// Conflict fault says that the run has ended already.
+func (c Runs) Cancel(ctx context.Context, id, reason string) (api.Record, error) {
+	return c.conn.record(ctx, toRun(http.MethodPost, id, "cancel").with(struct {
+		Reason string `json:"reason,omitempty"`
+	}{reason}))
 }
 
 // Pushes lists the receivers that are told of a run, the oldest first.
-func (c *Client) Pushes(ctx context.Context, id string) ([]api.Push, error) {
-	list, err := got[struct{ Pushes []api.Push }](ctx, c, toRun(http.MethodGet, id, "pushes"))
+func (c Runs) Pushes(ctx context.Context, id string) ([]api.Push, error) {
+	list, err := got[struct{ Pushes []api.Push }](ctx, c.conn, toRun(http.MethodGet, id, "pushes"))
 	return list.Pushes, err
+}
+
+// Say gives a run that goes on a message, of which its program hears, and returns the message as the
+// server has it. A Conflict fault says that the run is over.
+func (c Runs) Say(ctx context.Context, id string, s api.Saying) (api.MessageEvent, error) {
+	r := toRun(http.MethodPost, id, "messages").with(s)
+	r.header["Idempotency-Key"] = keyOr("")
+	return got[api.MessageEvent](ctx, c.conn, r)
+}
+
+// Messages lists the messages of a run in the order in which they came. It requests pages of them as
+// they are wanted. After an error it yields no more.
+func (c Runs) Messages(ctx context.Context, id string) iter.Seq2[api.HeardMessage, error] {
+	return numbered(ctx, c.conn, toRun(http.MethodGet, id, "messages"), 100,
+		func(p api.MessagePage) ([]api.HeardMessage, *int64) { return p.Messages, p.Next })
 }

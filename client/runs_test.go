@@ -30,7 +30,7 @@ func TestRunsGoOverAllPages(t *testing.T) {
 		States: []api.State{api.Idle, api.Running},
 		Since:  time.Date(2026, 1, 2, 3, 4, 5, 6, time.FixedZone("", 3600)),
 	}
-	for run, err := range c.Runs(t.Context(), filter) {
+	for run, err := range c.Runs.List(t.Context(), filter) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -51,7 +51,7 @@ func TestRunsAskForNoPageThatNobodyReads(t *testing.T) {
 		asked++
 		_, _ = io.WriteString(w, `{"runs":[{"id":"a"},{"id":"b"}],"next":"more"}`)
 	})
-	for range c.Runs(t.Context(), api.Filter{}) {
+	for range c.Runs.List(t.Context(), api.Filter{}) {
 		break
 	}
 	if asked != 1 {
@@ -63,7 +63,7 @@ func TestAListThatLeadsNowhere(t *testing.T) {
 	for _, page := range []string{`{"runs":[{"id":"a"}],"next":"same"}`, `{"runs":[],"next":"p"}`} {
 		c := serve(t, answer(200, "application/json", page))
 		var failed error
-		for _, failed = range c.Runs(t.Context(), api.Filter{}) {
+		for _, failed = range c.Runs.List(t.Context(), api.Filter{}) {
 		}
 		wantFault(t, failed, fault.Unavailable, "can't be understood")
 	}
@@ -71,12 +71,12 @@ func TestAListThatLeadsNowhere(t *testing.T) {
 
 func TestOutputIsTheDocumentItself(t *testing.T) {
 	c := serve(t, answer(200, "application/json", `{"n":1e400,"s":"<"}`+"\n"))
-	got, err := c.Output(t.Context(), runID)
+	got, err := c.Runs.Output(t.Context(), runID)
 	if err != nil || string(got) != `{"n":1e400,"s":"<"}` {
 		t.Errorf("output %s, error %v", got, err)
 	}
 	c = serve(t, answer(409, "application/problem+json", `{"code":"conflict","detail":"it goes on"}`))
-	_, err = c.Output(t.Context(), runID)
+	_, err = c.Runs.Output(t.Context(), runID)
 	wantFault(t, err, fault.Conflict, "it goes on")
 }
 
@@ -88,7 +88,7 @@ func TestCancelTellsWhy(t *testing.T) {
 		w.WriteHeader(http.StatusAccepted)
 		writeRecord(w, "running")
 	})
-	if _, err := c.Cancel(t.Context(), runID, "not needed"); err != nil {
+	if _, err := c.Runs.Cancel(t.Context(), runID, "not needed"); err != nil {
 		t.Fatal(err)
 	}
 	if want := "POST /v1/runs/" + runID + `/cancel {"reason":"not needed"}`; sent != want {
@@ -100,18 +100,18 @@ func TestFilesAndUnitsAreLists(t *testing.T) {
 	c := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, `{"files":[{"name":"x","size_bytes":3}],"units":[{"name":"hello","problem":{"message":"broken"}}],"input":{}}`)
 	})
-	files, err := c.Files(t.Context(), runID)
+	files, err := c.Files.List(t.Context(), runID)
 	if err != nil || len(files) != 1 || files[0].SizeBytes != 3 {
 		t.Errorf("files %v, error %v", files, err)
 	}
-	units, err := c.Units(t.Context())
+	units, err := c.Units.List(t.Context())
 	if err != nil || len(units) != 1 || units[0].Problem == nil {
 		t.Errorf("units %v, error %v", units, err)
 	}
-	if _, err := c.Unit(t.Context(), "hello"); err != nil {
+	if _, err := c.Units.Get(t.Context(), "hello"); err != nil {
 		t.Error(err)
 	}
-	schema, err := c.Schema(t.Context(), "hello")
+	schema, err := c.Units.Schema(t.Context(), "hello")
 	if err != nil || len(schema) == 0 {
 		t.Errorf("schema %s, error %v", schema, err)
 	}
@@ -147,7 +147,7 @@ func TestAListIsReadAnewEachTime(t *testing.T) {
 		}
 		_, _ = fmt.Fprintf(w, `{"steps":[{"address":"a"}],"next":%s}`, next)
 	})
-	steps := c.Steps(t.Context(), runID)
+	steps := c.Flows.Steps(t.Context(), runID)
 	for range 2 {
 		for _, err := range steps {
 			if err != nil {

@@ -18,10 +18,10 @@ func TestAddSchedule(t *testing.T) {
 		answer(http.StatusOK, "application/json", `{"name":"one","unit":"hello"}`)(w, r)
 	})
 	spec := api.ScheduleSpec{Unit: "hello", Every: "1h"}
-	if _, created, err := c.AddSchedule(t.Context(), "one", spec, nil); !fault.Is(err, fault.Exists) || created {
+	if _, created, err := c.Schedules.Add(t.Context(), "one", spec, nil); !fault.Is(err, fault.Exists) || created {
 		t.Errorf("added: %v, %v", created, err)
 	}
-	if got, created, err := c.PutSchedule(t.Context(), "one", spec, nil); err != nil || created || got.Unit != "hello" {
+	if got, created, err := c.Schedules.Put(t.Context(), "one", spec, nil); err != nil || created || got.Unit != "hello" {
 		t.Errorf("put: %+v, %v, %v", got, created, err)
 	}
 }
@@ -34,7 +34,7 @@ func TestTrySchedule(t *testing.T) {
 		}
 		answer(http.StatusOK, "application/json", `{"name":"one","change":"changed"}`)(w, r)
 	})
-	would, err := c.TrySchedule(t.Context(), "one", api.ScheduleSpec{Unit: "hello", Every: "1h"}, nil)
+	would, err := c.Schedules.Try(t.Context(), "one", api.ScheduleSpec{Unit: "hello", Every: "1h"}, nil)
 	if want := (api.PlannedSchedule{Name: "one", Change: api.ScheduleChanged}); err != nil || would != want {
 		t.Errorf("%+v, %v", would, err)
 	}

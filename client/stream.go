@@ -26,24 +26,6 @@ type stream struct {
 	most  time.Duration // of silence
 }
 
-// openStream opens a stream that ends with ctx, or when nothing has come for the time of
-// silence; 0 waits for ever.
-func (c *Client) openStream(ctx context.Context, r request, silence time.Duration) (*stream, error) {
-	ctx, end := context.WithCancelCause(ctx)
-	s := &stream{stop: func() { end(nil) }, most: silence}
-	if silence > 0 {
-		s.quiet = time.AfterFunc(silence, func() { end(errSilent) })
-	}
-	response, err := c.ask(ctx, r) //nolint:bodyclose // closed by stream.close
-	if err != nil {
-		s.stopQuiet()
-		s.stop()
-		return nil, err
-	}
-	s.body = response.Body
-	return s, nil
-}
-
 func (s *stream) Read(p []byte) (int, error) {
 	n, err := s.body.Read(p)
 	if n > 0 && s.quiet != nil {
@@ -84,3 +66,6 @@ func wholeLine(data []byte, atEOF bool) (int, []byte, error) {
 	}
 	return 0, nil, nil // more is to come
 }
+
+// errNotEvents is the error for an answer that isn't of its media type.
+var errNotEvents = errors.New("it is no stream of ours")

@@ -30,14 +30,14 @@ func TestSubmit(t *testing.T) {
 		w.WriteHeader(http.StatusAccepted)
 		writeRecord(w, "idle")
 	})
-	record, err := c.Submit(t.Context(), Submission{Unit: "hello", Input: json.RawMessage(`{"n":1e3}`), Timeout: 90 * time.Second})
+	record, err := c.Runs.Submit(t.Context(), Submission{Unit: "hello", Input: json.RawMessage(`{"n":1e3}`), Timeout: 90 * time.Second})
 	if err != nil || record.ID != runID || record.State != api.Idle {
 		t.Fatalf("record %+v, error %v", record, err)
 	}
 	if want := `POST /v1/runs application/json {"unit":"hello","input":{"n":1e3},"timeout":"1m30s"}`; got != want {
 		t.Errorf("sent %s, want %s", got, want)
 	}
-	if _, err := c.Submit(t.Context(), Submission{Unit: "hello", Wait: time.Second}); err != nil || !strings.HasPrefix(got, "POST /v1/runs?wait=1s ") {
+	if _, err := c.Runs.Submit(t.Context(), Submission{Unit: "hello", Wait: time.Second}); err != nil || !strings.HasPrefix(got, "POST /v1/runs?wait=1s ") {
 		t.Errorf("with a wait it sends %s, %v", got, err)
 	}
 	if len(key) < 20 {
@@ -60,7 +60,7 @@ func TestMetadataTravels(t *testing.T) {
 	sub := Submission{Unit: "hello", Metadata: map[string]string{"user_id": "ada"}}
 	for _, files := range [][]InputFile{nil, {{Field: "doc", Path: path}}} {
 		sub.Files = files
-		if _, err := c.Submit(t.Context(), sub); err != nil || !strings.Contains(got, `{"user_id":"ada"}`) || !strings.Contains(got, `metadata"`) {
+		if _, err := c.Runs.Submit(t.Context(), sub); err != nil || !strings.Contains(got, `{"user_id":"ada"}`) || !strings.Contains(got, `metadata"`) {
 			t.Errorf("%v, sent %s", err, got)
 		}
 	}
@@ -75,14 +75,14 @@ func TestASubmissionThatWasLostIsTheSameOneAgain(t *testing.T) {
 		}
 		writeRecord(w, "idle")
 	})
-	if _, err := c.Submit(t.Context(), Submission{Unit: "hello"}); err != nil {
+	if _, err := c.Runs.Submit(t.Context(), Submission{Unit: "hello"}); err != nil {
 		t.Fatal(err)
 	}
 	if len(keys) != 3 || keys[0] == "" || keys[0] != keys[1] || keys[1] != keys[2] {
 		t.Errorf("keys %q", keys)
 	}
 	first := keys[0]
-	if _, err := c.Rerun(t.Context(), runID, api.Rerun{}); err != nil {
+	if _, err := c.Runs.Rerun(t.Context(), runID, api.Rerun{}); err != nil {
 		t.Fatal(err)
 	}
 	if again := keys[3]; again == "" || again == first {
@@ -127,7 +127,7 @@ func TestFilesAreStreamedAsAForm(t *testing.T) {
 		}
 		writeRecord(w, "idle")
 	})
-	_, err := c.Submit(t.Context(), Submission{Unit: "hello", Timeout: time.Second, Files: []InputFile{
+	_, err := c.Runs.Submit(t.Context(), Submission{Unit: "hello", Timeout: time.Second, Files: []InputFile{
 		{Field: "data.table", Path: paths[0]}, {Field: "list", Path: paths[1]}, {Field: "list", Path: paths[0]},
 	}})
 	if err != nil {
@@ -153,13 +153,13 @@ func TestARefusedUploadIsNotSent(t *testing.T) {
 	}
 	c := serve(t, answer(403, "application/problem+json", `{"code":"forbidden","detail":"not you"}`))
 	var sent atomic.Int64
-	transport := c.http.Transport.(*http.Transport)
+	transport := c.conn.http.Transport.(*http.Transport)
 	transport.ExpectContinueTimeout = testkit.Patience // the server may take long to refuse
 	transport.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
 		conn, err := new(net.Dialer).DialContext(ctx, network, address)
 		return counting{conn, &sent}, err
 	}
-	_, err := c.Submit(t.Context(), Submission{Unit: "hello", Files: []InputFile{{Field: "f", Path: path}}})
+	_, err := c.Runs.Submit(t.Context(), Submission{Unit: "hello", Files: []InputFile{{Field: "f", Path: path}}})
 	wantFault(t, err, fault.Forbidden, "not you")
 	if n := sent.Load(); n > 4<<10 {
 		t.Errorf("%d bytes were sent all the same", n)
@@ -185,9 +185,9 @@ func TestFilesThatCannotBeSent(t *testing.T) {
 	}
 	c := serve(t, func(_ http.ResponseWriter, _ *http.Request) { t.Error("something was sent") })
 	for path, want := range map[string]string{
-		filepath.Join(dir, "none"): "can't be had", dir: "not a regular file", fifo: "not a regular file",
+		filepath.Join(dir, "none"): "cannot read the file", dir: "not a regular file", fifo: "not a regular file",
 	} {
-		_, err := c.Submit(t.Context(), Submission{Unit: "hello", Files: []InputFile{{Field: "f", Path: path}}})
+		_, err := c.Runs.Submit(t.Context(), Submission{Unit: "hello", Files: []InputFile{{Field: "f", Path: path}}})
 		wantFault(t, err, fault.Input, want)
 	}
 }
@@ -207,7 +207,7 @@ func TestAFileThatShrinksIsNotSentAsIfItWereWhole(t *testing.T) {
 		_, _ = io.Copy(io.Discard, r.Body)
 		writeRecord(w, "idle")
 	})
-	_, err := c.Submit(t.Context(), Submission{Unit: "hello", Files: []InputFile{{Field: "f", Path: path}}})
+	_, err := c.Runs.Submit(t.Context(), Submission{Unit: "hello", Files: []InputFile{{Field: "f", Path: path}}})
 	wantFault(t, err, fault.Input, "became shorter")
 	if tries != 1 {
 		t.Errorf("sent %d times", tries)
@@ -224,7 +224,7 @@ func TestPutUnit(t *testing.T) {
 		_, _ = io.WriteString(w, `{"name":"hello","version":"abc"}`)
 	})
 	for _, created := range []bool{true, false} {
-		info, isNew, err := c.PutUnit(t.Context(), "hello", strings.NewReader("a tar"))
+		info, isNew, err := c.Units.Put(t.Context(), "hello", strings.NewReader("a tar"))
 		if err != nil || isNew != created || info.Version != "abc" {
 			t.Errorf("info %+v, new %v, error %v", info, isNew, err)
 		}
@@ -242,7 +242,7 @@ func TestWhatIsWrongWithAnArchiveIsTheError(t *testing.T) {
 		_, _ = writer.Write([]byte("begin"))
 		_ = writer.CloseWithError(fault.New(fault.Capsule, "it changed while it was read"))
 	}()
-	_, _, err := c.PutUnit(t.Context(), "hello", reader)
+	_, _, err := c.Units.Put(t.Context(), "hello", reader)
 	wantFault(t, err, fault.Capsule, "it changed")
 }
 
@@ -271,6 +271,6 @@ func TestSilenceEndsACall(t *testing.T) {
 	c := serve(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
 	ctx, cancel := context.WithTimeoutCause(t.Context(), 10*time.Millisecond, errSilent)
 	defer cancel()
-	_, err := c.Run(ctx, runID)
+	_, err := c.Runs.Get(ctx, runID)
 	wantFault(t, err, fault.Unavailable, "does not answer")
 }

@@ -4,8 +4,11 @@ import (
 	"context"
 	"iter"
 	"log/slog"
+	"strings"
+	"sync"
 
 	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/capsule/contract"
 )
 
 // maxStarting is how many calls of one caller are read, checked and started at a time:
@@ -20,8 +23,10 @@ type Broker struct {
 	caller   Caller
 	runs     Runs
 	limits   Limits
+	rules    rules
 	starting chan struct{}
 	keys     keys
+	outgoing outgoing
 	incoming incoming
 	tally    tally
 	log      *slog.Logger
@@ -36,19 +41,28 @@ func NewBroker(caller Caller, runs Runs, limits Limits, logger *slog.Logger) *Br
 	if len(caller.Path) == 0 {
 		caller.Path = []Step{{Run: caller.Run, Unit: caller.Unit}}
 	}
+	if logger == nil {
+		logger = slog.New(slog.DiscardHandler)
+	}
+	limits = limits.withDefaults()
 	return &Broker{
 		caller:   caller,
 		runs:     runs,
-		limits:   limits.withDefaults(),
+		limits:   limits,
+		rules:    rules{caller, limits},
 		starting: make(chan struct{}, maxStarting),
 		keys:     keys{known: map[string]*key{}},
+		outgoing: outgoing{caller.Outgoing, caller.Transfer, limits.Files, limits.FileBytes},
 		incoming: incoming{dir: caller.Incoming, journal: journal{caller.Placed}},
-		log:      newResponder(logger).log.With("run", caller.Run),
+		log:      logger.With("run", caller.Run),
 	}
 }
 
 // Caller returns whose calls these are, with its path and its tree.
 func (b *Broker) Caller() Caller { return b.caller }
+
+// Limits returns the operator's limits, with the defaults of those that aren't set.
+func (b *Broker) Limits() Limits { return b.limits }
 
 // Remember marks idempotency keys of calls that an earlier process made for this run:
 // they were counted (see Tree.Restore), and are not counted again.
@@ -79,7 +93,7 @@ func (b *Broker) Units(ctx context.Context) (map[string]*Unit, error) {
 // Unit returns a unit that the caller may call. The error is a *Refusal (RuleGrant) where
 // it may not, and a NotFound fault where the unit doesn't exist.
 func (b *Broker) Unit(ctx context.Context, name string) (*Unit, error) {
-	if err := b.checkGrant(name); err != nil {
+	if err := b.rules.checkGrant(name); err != nil {
 		return nil, err
 	}
 	return b.runs.Unit(ctx, name)
@@ -114,4 +128,80 @@ func (b *Broker) now(ctx context.Context, id string) (Result, error) {
 	ctx, cancel := context.WithTimeout(ctx, 0)
 	defer cancel()
 	return b.Await(ctx, id)
+}
+
+// Deliver gives the caller the files of a call that has ended: it puts them into the
+// caller's incoming directory, each of them whole. Asked again it answers the same. For a
+// caller without that directory the files stay where they lie. The error is an Unavailable
+// or Internal fault.
+func (b *Broker) Deliver(ctx context.Context, id string, files []Output) ([]PlacedFile, error) {
+	if b.caller.Incoming == "" {
+		return whereTheyLie(files), nil
+	}
+	placed, err := b.incoming.deliver(id, files)
+	if err != nil || b.caller.Transfer == nil {
+		return placed, err
+	}
+	names := make([]string, 0, len(placed))
+	for _, f := range placed {
+		names = append(names, strings.TrimPrefix(f.Path, string(contract.StageIncoming)+"/"))
+	}
+	return placed, deliveryFault(b.caller.Transfer.Send(ctx, names))
+}
+
+// OpenOutput opens a file that the caller has written to /io/output.
+func (b *Broker) OpenOutput(name string) (File, error) {
+	switch {
+	case b.caller.Transfer != nil:
+		return File{}, fault.New(fault.Unsupported,
+			"files can't be shown before the end of a run whose engine is on another machine").
+			WithHint("leave it in %s: it is a file of the result; or send its text", contract.StageOutput)
+	case b.caller.Output == "":
+		return File{}, fault.New(fault.Unsupported, "this run has no directory %s", contract.StageOutput).
+			WithHint("send text or data")
+	}
+	root, err := openDir(b.caller.Output)
+	if err != nil {
+		return File{}, fault.Wrap(fault.Input, withoutName(err), "the directory %s is not as it was made",
+			contract.StageOutput).
+			WithHint("leave the directories of /io where they are")
+	}
+	defer func() { _ = root.Close() }() // holds no data
+	return openFile(root, name, name, stage{contract.StageOutput, "write", "first", "artifact"})
+}
+
+// AllRefused returns how many calls the caller asked for, and why the last of them was
+// refused, if every one was; else 0.
+func (b *Broker) AllRefused() (calls int, last *fault.Error) { return b.tally.allRefused() }
+
+// tally counts what became of the calls of one caller.
+type tally struct {
+	mu      sync.Mutex
+	made    bool
+	refused int
+	last    *fault.Error // why
+}
+
+// count counts a call that was asked for. Where the server could make none at the moment, it
+// doesn't count.
+func (t *tally) count(err error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	switch {
+	case err == nil:
+		t.made = true
+	case IsAboutCall(err):
+		t.refused++
+		t.last = fault.Public(err)
+	}
+}
+
+// allRefused returns how many calls were refused, and why the last of them was, if every one was.
+func (t *tally) allRefused() (calls int, last *fault.Error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.made {
+		return 0, nil
+	}
+	return t.refused, t.last
 }

@@ -52,8 +52,8 @@ type Step struct {
 	Flow      bool // it makes calls for its nodes: FlowCalls holds in place of Calls
 }
 
-// depth is how many handoffs lie between the root and the caller.
-func (c Caller) depth() int { return max(len(c.Path)-1, 0) }
+// Depth is how many handoffs lie between the root and the caller.
+func (c Caller) Depth() int { return max(len(c.Path)-1, 0) }
 
 // Limits are the operator's. A zero field is its default.
 type Limits struct {

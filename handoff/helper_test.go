@@ -1,131 +1,24 @@
-package handoff
+package handoff_test
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
-	"fmt"
-	"io"
-	"log/slog"
-	"net/http"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
+	"github.com/agent-on-demand/aod/handoff/handofftest"
 	"github.com/agent-on-demand/aod/internal/testing/testkit"
-	"github.com/agent-on-demand/aod/internal/wire/httpwire"
 )
-
-type problem = httpwire.Problem
 
 func TestMain(m *testing.M) { testkit.NoLeaks(m) }
 
-const callee = `{"input":{"type":"object","additionalProperties":false,"properties":{
-	"n":{"type":"int"},"f":{"type":"string","format":"file_path"},"o":{"type":"dict","properties":{"f":{"type":"string","format":"file_path"}}},
-	"fs":{"type":"list","items":{"type":"string","format":"file_path"}}}},
-	"output":{"type":"object"}}`
+const callee = handofftest.Callee
 
-// world is a caller with its directories, and an orchestrator that is made up.
-type world struct {
-	t      testing.TB
-	dir    string
-	caller Caller
-	limits Limits
-	runs   *fakeRuns
-	log    *testkit.Log
-	h      *Handler
-}
-
-func newWorld(t testing.TB) *world {
-	t.Helper()
-	w := &world{t: t, dir: t.TempDir(), runs: newFakeRuns(t), log: &testkit.Log{}}
-	for _, dir := range []string{"io/handoff/outgoing", "io/handoff/incoming", "placed", "results"} {
-		must(t, os.MkdirAll(filepath.Join(w.dir, dir), 0o777))
-	}
-	w.caller = Caller{
-		Run: idOf(1), Root: idOf(1), Unit: "caller",
-		Path:   []Step{{Run: idOf(1), Unit: "caller"}},
-		Grants: []string{"callee", "missing", "caller"}, Tree: NewTree(),
-		Outgoing: w.path("io/handoff/outgoing"), Incoming: w.path("io/handoff/incoming"), Placed: w.path("placed"),
-	}
-	w.runs.add("callee", callee)
-	w.runs.add("caller", callee)
-	w.renew()
-	return w
-}
-
-// renew makes the handler again, as a new process would.
-func (w *world) renew() {
-	w.h = NewHandler(w.caller, w.runs, w.limits, slog.New(slog.NewJSONHandler(w.log, &slog.HandlerOptions{Level: slog.LevelDebug})))
-}
-
-func (w *world) path(rel string) string { return filepath.Join(w.dir, rel) }
-
-// out writes a file into the caller's outgoing directory.
-func (w *world) out(name, content string) { write(w.t, w.path("io/handoff/outgoing/"+name), content) }
-
-// made makes an output file of a callee's.
-func (w *world) made(run, name, content string) Output {
-	path := filepath.Join(w.dir, "results", run, name)
-	write(w.t, path, content)
-	sum := sha256.Sum256([]byte(content))
-	return Output{Name: name, Path: path, SizeBytes: int64(len(content)), SHA256: hex.EncodeToString(sum[:])}
-}
-
-func (w *world) do(method, target, body string, headers ...string) *httptest.ResponseRecorder {
-	w.t.Helper()
-	r := httptest.NewRequestWithContext(w.t.Context(), method, target, strings.NewReader(body))
-	if body != "" {
-		r.Header.Set("Content-Type", "application/json")
-	}
-	for _, h := range headers {
-		name, value, _ := strings.Cut(h, ": ")
-		if name == "Content-Type" {
-			r.Header.Del(name)
-		}
-		r.Header.Add(name, value)
-	}
-	rec := httptest.NewRecorder()
-	w.h.ServeHTTP(rec, r)
-	return rec
-}
-
-// call hands off to the callee, and wants an answer of the status.
-func (w *world) call(status int, args string, headers ...string) finished {
-	w.t.Helper()
-	return answered[finished](w.t, w.do("POST", "/handoff", `{"target":"callee","args":`+args+`}`, headers...), status)
-}
-
-func answered[T any](t testing.TB, rec *httptest.ResponseRecorder, status int) T {
-	t.Helper()
-	if rec.Code != status {
-		t.Fatalf("status %d, want %d: %s", rec.Code, status, rec.Body)
-	}
-	var v T
-	if err := json.Unmarshal(rec.Body.Bytes(), &v); err != nil {
-		t.Fatalf("%v in %q", err, rec.Body)
-	}
-	return v
-}
-
-func idOf(n int) string { return fmt.Sprintf("00000000-0000-7000-8000-%012d", n) }
+var idOf = handofftest.ID
 
 func write(t testing.TB, path, content string) {
 	t.Helper()
 	must(t, os.MkdirAll(filepath.Dir(path), 0o755))
 	must(t, os.WriteFile(path, []byte(content), 0o644))
-}
-
-func read(t testing.TB, path string) string {
-	t.Helper()
-	f, err := os.Open(path)
-	must(t, err)
-	defer f.Close()
-	raw, err := io.ReadAll(f)
-	must(t, err)
-	return string(raw)
 }
 
 func must(t testing.TB, err error) {
@@ -134,15 +27,3 @@ func must(t testing.TB, err error) {
 		t.Fatal(err)
 	}
 }
-
-// spent is how many calls the tree counts below the caller.
-func (w *world) spent() int { return int(w.caller.Tree.of(BudgetCalls, w.caller.Run)) }
-
-// of is how much of a budget is spent below a run.
-func (t *Tree) of(budget, run string) int64 {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.spent[account{budget, run}]
-}
-
-var _ http.Handler = (*Handler)(nil)

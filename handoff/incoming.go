@@ -1,15 +1,40 @@
 package handoff
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"sync"
+	"syscall"
 
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/capsule/contract"
+	"github.com/agent-on-demand/aod/internal/safefs"
 	"github.com/agent-on-demand/aod/internal/wire/httpwire"
 )
+
+// PlacedFile is a file of a callee's as its caller finds it.
+type PlacedFile struct {
+	Name string `json:"name"` // relative to the callee's /io/output
+	// Path is absolute: in the caller's sandbox, or on this host for a caller without an
+	// incoming directory.
+	Path      string `json:"path"`
+	SizeBytes int64  `json:"size_bytes"`
+	SHA256    string `json:"sha256"` // hex
+	Field     string `json:"field,omitempty"`
+}
+
+// whereTheyLie describes files that were not placed.
+func whereTheyLie(files []Output) []PlacedFile {
+	lying := make([]PlacedFile, 0, len(files))
+	for _, f := range files {
+		lying = append(lying, PlacedFile(f))
+	}
+	return lying
+}
 
 // incoming is the directory in which a caller finds what its callees made.
 //
@@ -94,4 +119,58 @@ func (in *incoming) undo(root *os.Root) error {
 		}
 	}
 	return in.journal.remove()
+}
+
+// journal is a directory that no capsule reaches. It has a record of each handoff whose files
+// were placed, and the placement of the one whose files are being placed.
+type journal struct{ dir string }
+
+const placementFile = "placing.json"
+
+func (j journal) recorded(id string) ([]PlacedFile, bool, error) {
+	var placed []PlacedFile
+	ok, err := j.read(id+".json", &placed)
+	return placed, ok, err
+}
+
+func (j journal) record(id string, placed []PlacedFile) error { return j.write(id+".json", placed) }
+
+// remove removes the placement.
+func (j journal) remove() error {
+	if err := safefs.IgnoreMissing(os.Remove(filepath.Join(j.dir, placementFile))); err != nil {
+		return fmt.Errorf("journal: %w", err)
+	}
+	return nil
+}
+
+func (j journal) read(name string, into any) (there bool, err error) {
+	raw, err := os.ReadFile(filepath.Join(j.dir, name)) // the name is an id that was checked, or our own
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(raw, into)
+	}
+	if err != nil {
+		return false, fmt.Errorf("journal: %w", err)
+	}
+	return true, nil
+}
+
+// write replaces the file as a whole.
+func (j journal) write(name string, v any) error {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Errorf("encode journal: %w", err)
+	}
+	if err := safefs.Replace(filepath.Join(j.dir, name), raw,
+		safefs.ReplaceOptions{Mode: 0o600, OneWriter: true}); err != nil {
+		return fmt.Errorf("journal: %w", err)
+	}
+	return nil
+}
+
+// isMissing reports whether a file, or a directory on the way to it, doesn't exist.
+func isMissing(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
 }

@@ -13,15 +13,23 @@ import (
 	"github.com/agent-on-demand/aod/internal/safefs"
 )
 
+// outgoing is where a caller has the files that it hands over.
+type outgoing struct {
+	dir      string       // "": the caller gives files that are open
+	transfer FileTransfer // nil: the caller sees this very directory
+	maxFiles int          // of one call
+	maxBytes int64        // of all of them together
+}
+
 // open opens the files of a call, or says all that is wrong with them. Whoever calls it
 // closes the files that it returns, also after an error.
-func (b *Broker) open(ctx context.Context, a attachments) (files []File, err error) {
-	root, leave, err := b.outgoing(ctx, a)
+func (o outgoing) open(ctx context.Context, a attachments) (files []File, err error) {
+	root, leave, err := o.root(ctx, a)
 	if err != nil {
 		return nil, err
 	}
 	defer leave()
-	left := b.limits.FileBytes
+	left := o.maxBytes
 	for _, ref := range a.refs {
 		if ref.maybe && isAbsent(root, ref.source) {
 			continue
@@ -38,23 +46,23 @@ func (b *Broker) open(ctx context.Context, a attachments) (files []File, err err
 			return files, err
 		case left < 0:
 			return files, refuse(RuleSize,
-				fault.New(fault.TooLarge, "the files of the call have more than %d bytes together", b.limits.FileBytes).
+				fault.New(fault.TooLarge, "the files of the call have more than %d bytes together", o.maxBytes).
 					WithHint("hand over less in one call; whoever runs this server can raise its limit of files"))
 		}
 	}
 	return files, a.wrong.fault()
 }
 
-// outgoing opens the directory that has the files which were not given. leave closes it. The
+// root opens the directory that has the files which were not given. leave closes it. The
 // directory is nil if no file needs it, or if the caller has none.
-func (b *Broker) outgoing(ctx context.Context, a attachments) (root *os.Root, leave func(), err error) {
+func (o outgoing) root(ctx context.Context, a attachments) (root *os.Root, leave func(), err error) {
 	names := a.sources()
-	if len(names) == 0 || b.caller.Outgoing == "" {
+	if len(names) == 0 || o.dir == "" {
 		return nil, func() {}, nil
 	}
-	dir, done := b.caller.Outgoing, func() {}
-	if b.caller.Transfer != nil {
-		if dir, done, err = b.caller.Transfer.Fetch(ctx, names, b.limits.FileBytes); err != nil {
+	dir, done := o.dir, func() {}
+	if o.transfer != nil {
+		if dir, done, err = o.transfer.Fetch(ctx, names, o.maxBytes); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -98,9 +106,9 @@ func givenFile(ref reference) (File, error) {
 	return File{Name: ref.name, Open: ref.given, Size: info.Size(), given: true}, nil
 }
 
-// filesHint says how the caller hands over files.
-func (b *Broker) filesHint() string {
-	if b.caller.Outgoing == "" {
+// hint says how the caller hands over files.
+func (o outgoing) hint() string {
+	if o.dir == "" {
 		return "give each file with the call, opened, under the name that the arguments have for it"
 	}
 	return fmt.Sprintf("write each file to %s before the call, and name it relative to there", contract.StageOutgoing)

@@ -1,13 +1,10 @@
 package handoff
 
 import (
-	"errors"
-	"net/http"
 	"sync"
 	"time"
 
 	"github.com/agent-on-demand/aod/api/fault"
-	"github.com/agent-on-demand/aod/internal/wire/httpwire"
 )
 
 const (
@@ -15,37 +12,21 @@ const (
 	progressRate    = 10      // reports taken a second
 )
 
-func (h *Handler) postProgress(w http.ResponseWriter, r *http.Request) error {
-	p, err := readProgress(w, r)
-	if err != nil {
-		return err
-	}
-	if h.throttle.Allow(time.Now()) {
-		h.broker.runs.Progress(p)
-	}
-	w.WriteHeader(http.StatusNoContent)
-	return nil
+// Progress is how far a run says it is.
+type Progress struct {
+	Percent       *float64 // 0 to 100; nil: not said
+	Step, Message string   // at most 1 KiB each, without control characters
 }
 
-func readProgress(w http.ResponseWriter, r *http.Request) (Progress, error) {
-	f, err := readFields(w, r, httpwire.SmallBody)
-	if err != nil {
-		return Progress{}, httpwire.AsKind(fault.BadRequest, err)
-	}
-	var p Progress
-	err = errors.Join(f.Only("percent", "step", "message"),
-		httpwire.Take(f, "percent", &p.Percent), httpwire.Take(f, "step", &p.Step),
-		httpwire.Take(f, "message", &p.Message))
-	if err != nil {
-		return Progress{}, err
-	}
+// Check returns the progress with its texts in one line, or a fault for what isn't one.
+func (p Progress) Check() (Progress, error) {
 	if !p.isValid() {
-		return Progress{}, fault.New(fault.Input, "the percentage is not between 0 and 100").
+		return p, fault.New(fault.Input, "the percentage is not between 0 and 100").
 			WithHint("leave it out where it isn't known")
 	}
 	for _, text := range []*string{&p.Step, &p.Message} {
 		if len(*text) > maxProgressText {
-			return Progress{}, refuse(RuleSize,
+			return p, refuse(RuleSize,
 				fault.New(fault.TooLarge, "a text of the progress has more than %d bytes", maxProgressText).
 					WithHint("write what is long to stdout"))
 		}

@@ -35,9 +35,9 @@ func (r *Refusal) Unwrap() error { return r.Fault }
 
 func refuse(rule Rule, because *fault.Error) error { return &Refusal{Rule: rule, Fault: because} }
 
-// isAboutCall reports whether an error is about the call, rather than about a server that
+// IsAboutCall reports whether an error is about the call, rather than about a server that
 // can't make any at the moment.
-func isAboutCall(err error) bool {
+func IsAboutCall(err error) bool {
 	var refusal *Refusal
 	return errors.As(err, &refusal) || httpwire.IsAboutRun(err)
 }

@@ -1,6 +1,7 @@
 package handoff
 
 import (
+	"context"
 	"encoding/json"
 	"maps"
 	"os"
@@ -28,6 +29,37 @@ type Request struct {
 	Key     string        // idempotency key, the caller's own; "": none
 	Step    string        // of a flow that calls: the address; "": the caller is none
 	Recall  bool          // a call of this key that succeeded in an earlier attempt is joined
+}
+
+// arguments decodes the arguments, of at most limit bytes, and checks them against the callee's contract.
+func (r Request) arguments(ctx context.Context, unit *Unit, limit int64) (contract.Payload, error) {
+	raw := r.Args
+	if len(raw) == 0 {
+		raw = json.RawMessage("{}")
+	}
+	args, err := contract.Decode(raw, limit)
+	if fault.Is(err, fault.TooLarge) {
+		return args, refuse(RuleSize, fault.Public(err))
+	}
+	if err != nil {
+		return args, err
+	}
+	if args, err = r.nameFiles(unit.Contract.Input, args); err != nil {
+		return args, err
+	}
+	named, err := withCustomaryNames(args)
+	if err != nil {
+		return args, err
+	}
+	found, err := unit.Contract.Input.ValidateContext(ctx, named)
+	if err != nil {
+		return args, err
+	}
+	if len(found) > 0 {
+		return args, fault.New(fault.Input, "the arguments break the contract of %s", quote(unit.Name)).
+			WithHint("GET /capsules/%s/schema shows what it takes", unit.Name).WithFindings(found)
+	}
+	return args, nil
 }
 
 // nameFiles sets the file fields that the arguments leave out and Sources has.
@@ -94,4 +126,21 @@ func (r Request) further(used map[string]bool) ([]contract.FileRef, error) {
 		further = append(further, contract.FileRef{Text: name, Name: clean, Err: err})
 	}
 	return further, nil
+}
+
+// withCustomaryNames has the names of files in `file` and `files` that are written with their
+// directory: the callee gets those.
+func withCustomaryNames(args contract.Payload) (contract.Payload, error) {
+	refs := slices.DeleteFunc(contract.CustomaryFiles(args, contract.StageOutgoing), func(ref contract.FileRef) bool {
+		return ref.Err != nil || !inOutgoing(ref.Text)
+	})
+	if len(refs) == 0 {
+		return args, nil
+	}
+	return args.WithNames(refs)
+}
+
+// inOutgoing reports whether a text is a path in the caller's directory of files.
+func inOutgoing(text string) bool {
+	return strings.HasPrefix(text, string(contract.StageOutgoing)+"/")
 }

@@ -2,12 +2,14 @@ package handoff
 
 import (
 	"context"
+	"encoding/json"
 	"io"
 	"iter"
 	"os"
 	"time"
 
 	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/capsule"
 	"github.com/agent-on-demand/aod/capsule/contract"
 )
@@ -46,12 +48,6 @@ type Runs interface {
 	// Unavailable fault when ctx ends before: the question stays open. A key that was used before
 	// joins the question that it made; for another question it is an Input fault.
 	Ask(ctx context.Context, q Question) (Answer, error)
-	// Messages returns what was said to the caller after the message with a number, in order and not
-	// necessarily all of it. It waits for a first one until ctx ends, and returns nothing then.
-	Messages(ctx context.Context, after int64) ([]api.HeardMessage, error)
-	// Artifact takes a part of what the caller gives. Before it returns it copies its file, with
-	// File.CopyTo. A key that was used before does nothing; with another part it is an Input fault.
-	Artifact(ctx context.Context, a Artifact) error
 	// Progress takes how far the caller says it is.
 	Progress(p Progress)
 	// Told yields how far a run of the caller's own says it is, until the run's end or that
@@ -83,8 +79,8 @@ type File struct {
 	given bool // by the caller, who closes it
 }
 
-// close closes a file that the broker has opened.
-func (f File) close() {
+// Close closes a file that the broker has opened.
+func (f File) Close() {
 	if !f.given {
 		_ = f.Open.Close() // read only
 	}
@@ -94,12 +90,6 @@ func (f File) close() {
 // may be writing to the file. Where the file system can, the copy is a reflink.
 func (f File) CopyTo(out *os.File) (int64, error) {
 	return io.Copy(out, io.LimitReader(f.Open, f.Size))
-}
-
-// Progress is how far a run says it is.
-type Progress struct {
-	Percent       *float64 // 0 to 100; nil: not said
-	Step, Message string   // at most 1 KiB each, without control characters
 }
 
 // FileTransfer copies files between the directories that a caller sees, where its engine
@@ -112,3 +102,73 @@ type FileTransfer interface {
 	// Send copies files of Incoming, by their names in it, to the caller.
 	Send(ctx context.Context, names []string) error
 }
+
+// Result is a called run as it stands.
+type Result struct {
+	ID      string
+	Ended   bool
+	State   string // as of the run
+	Success bool
+	Output  json.RawMessage // nil without success
+	Files   []Output
+	Error   *Failure // nil with success
+	// ExitCode is that of the callee's program; nil: it never ran to an end, or it has none.
+	ExitCode *int
+	Action   string // the last one of a flow's walk; "" of other units
+}
+
+// Output is a file that the callee made. It lies on this host where no capsule reaches it.
+// Nobody writes to it.
+type Output struct {
+	Name      string // relative to the callee's /io/output, slash-separated
+	Path      string // absolute
+	SizeBytes int64
+	SHA256    string // hex
+	Field     string // the field of the output that names it, dotted; may be empty
+}
+
+// Failure is why a called run didn't succeed.
+type Failure struct {
+	Category string          `json:"category"`
+	Kind     string          `json:"kind"`
+	Type     string          `json:"type,omitempty"` // the exception's, as the callee told it
+	Message  string          `json:"message"`
+	Hint     string          `json:"hint,omitempty"`
+	Findings []fault.Finding `json:"findings,omitempty"`
+}
+
+// Artifact is a part of what a run gives, told while it goes on.
+type Artifact struct {
+	Key  string            // the run's own for this part; "": none
+	Part api.ArtifactEvent // of its file there is the name alone
+	// Open opens its file as it is then, which whoever opened it closes. The error is a fault. nil:
+	// it has none.
+	Open func() (File, error)
+}
+
+// Question is what a program asks people.
+type Question struct {
+	Key     string // the program's own; "": none
+	Kind    api.QuestionKind
+	Text    string
+	Options []string        // that the answer is one of
+	Schema  json.RawMessage // of an object that is filled in; nil: nothing is
+	Until   time.Time       // then it is denied
+}
+
+// Answer is a person's answer to a Question.
+type Answer struct {
+	Option string
+	Filled map[string]any // nil without a schema
+	By     string         // "": not said
+	Note   string
+	Denied string // why nobody has answered; "": somebody has
+}
+
+// The answers to a question that names none. Where Reject is an answer that the program didn't
+// name, it denies.
+const (
+	Reply   = "answer"
+	Approve = "approve"
+	Reject  = "reject"
+)

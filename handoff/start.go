@@ -2,7 +2,10 @@ package handoff
 
 import (
 	"context"
+	"encoding/json"
 	"time"
+
+	"github.com/agent-on-demand/aod/capsule/contract"
 )
 
 // Start has a call made, and returns its id, a lower-case UUID. A call with a key that was
@@ -53,13 +56,22 @@ func (b *Broker) start(ctx context.Context, asked Request) (id string, err error
 	return id, nil
 }
 
+// permit returns the unit, if the caller may call it now.
+func (b *Broker) permit(ctx context.Context, target string) (*Unit, error) {
+	unit, err := b.Unit(ctx, target)
+	if err != nil {
+		return nil, err
+	}
+	return unit, b.rules.check(unit)
+}
+
 // prepare checks the arguments, and makes the call and the list of its files of them.
 func (b *Broker) prepare(ctx context.Context, unit *Unit, asked Request) (Call, attachments, error) {
-	args, err := b.arguments(ctx, unit, asked)
+	args, err := asked.arguments(ctx, unit, b.limits.ArgsBytes)
 	if err != nil {
 		return Call{}, attachments{}, err
 	}
-	files, args, err := b.attachmentsOf(unit, asked, args)
+	files, args, err := b.outgoing.attachmentsOf(unit, asked, args)
 	if err != nil {
 		return Call{}, attachments{}, err
 	}
@@ -71,10 +83,10 @@ func (b *Broker) prepare(ctx context.Context, unit *Unit, asked Request) (Call, 
 
 // startWithFiles opens the files, and starts the call while they are open.
 func (b *Broker) startWithFiles(ctx context.Context, call Call, files attachments, key *key) (id string, err error) {
-	call.Files, err = b.open(ctx, files)
+	call.Files, err = b.outgoing.open(ctx, files)
 	defer func() {
 		for _, f := range call.Files {
-			f.close()
+			f.Close()
 		}
 	}()
 	if err != nil {
@@ -104,3 +116,22 @@ func (b *Broker) spendAndStart(ctx context.Context, call Call, key *key) (id str
 	key.counted = call.Key != ""
 	return id, nil
 }
+
+// StartSession has a call made of a unit that talks with its caller: extra is the caller's
+// end, which the unit's kind understands. It returns the id of the run. The call itself
+// spends nothing; see Spend. The errors are those of Start.
+func (b *Broker) StartSession(ctx context.Context, target string, extra any) (id string, err error) {
+	defer func() { b.tally.count(err) }()
+	unit, err := b.permit(ctx, target)
+	if err != nil {
+		return "", err
+	}
+	args, err := contract.Decode(json.RawMessage("{}"), b.limits.ArgsBytes)
+	if err != nil {
+		return "", err
+	}
+	return b.runs.Start(ctx, Call{Target: unit, Args: args, Deadline: b.caller.Deadline, Extra: extra})
+}
+
+// Spend counts one call of a session, or refuses it as Start does.
+func (b *Broker) Spend() error { return b.caller.Tree.Spend(b.caller.Path, b.limits) }

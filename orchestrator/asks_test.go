@@ -15,6 +15,7 @@ import (
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/handoff"
+	"github.com/agent-on-demand/aod/handoff/capsuleapi"
 	"github.com/agent-on-demand/aod/internal/testing/testkit"
 	"github.com/agent-on-demand/aod/orchestrator/layout"
 	"github.com/agent-on-demand/aod/orchestrator/store"
@@ -22,7 +23,7 @@ import (
 
 // postQuestion has the program of a run ask people by the capsule API.
 func postQuestion(ctx context.Context, a *actor) *httptest.ResponseRecorder {
-	api := handoff.NewHandler(a.Caller(time.Time{}), a.Calls(), handoff.Limits{}, nil)
+	api := capsuleapi.NewHandler(a.Caller(time.Time{}), a.Calls(), handoff.Limits{}, nil)
 	answer, question := httptest.NewRecorder(), httptest.NewRequestWithContext(ctx, http.MethodPost, "/ask", strings.NewReader(`{"text": "Well?"}`))
 	question.Header.Set("Content-Type", "application/json")
 	api.ServeHTTP(answer, question)
@@ -68,7 +69,7 @@ func TestAProgramThatAsksTooOftenIsToldSo(t *testing.T) {
 	for n := range 500 {
 		asked.Go(func() {
 			q := store.Question{ID: fmt.Sprint("q", n), Run: id, Address: fmt.Sprint(n), Kind: "input", Text: "?", Answers: []byte("[]"), AskedAt: time.Now()}
-			if _, err := p.service.store.OpenQuestion(t.Context(), q); err != nil {
+			if _, err := p.service.store.Questions.Open(t.Context(), q); err != nil {
 				t.Error(err)
 			}
 		})

@@ -151,10 +151,10 @@ func TestImagesThatNoUnitNeedsArePruned(t *testing.T) {
 	prune := func(want int) {
 		t.Helper()
 		within(t, func() bool { // a run is live for a moment after its end
-			report, err := w.service.Prune(t.Context(), api.PruneOptions{Images: true, DryRun: true})
+			report, err := w.service.Retention.Prune(t.Context(), api.PruneOptions{Images: true, DryRun: true})
 			return err == nil && *report.Images == want
 		}, func() string { return fmt.Sprintf("%d images would be pruned", want) })
-		report, err := w.service.Prune(t.Context(), api.PruneOptions{Images: true})
+		report, err := w.service.Retention.Prune(t.Context(), api.PruneOptions{Images: true})
 		if err != nil || *report.Images != want || report.Runs != 0 {
 			t.Errorf("%d images of %d, %v", *report.Images, want, err)
 		}

@@ -5,15 +5,15 @@ import (
 	"time"
 
 	"github.com/agent-on-demand/aod/api"
-	"github.com/agent-on-demand/aod/api/fault"
-	"github.com/agent-on-demand/aod/handoff"
 	"github.com/agent-on-demand/aod/orchestrator/run"
-	"github.com/agent-on-demand/aod/orchestrator/store"
+
+	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/orchestrator/records"
 )
 
 // cancelCalls cancels all runs that a run has called, and returns their jobs.
 func (l *loop) cancelCalls(caller string, cause error) []*job {
-	calls := l.childrenOf(caller)
+	calls := l.jobs.calledBy(caller)
 	for _, call := range calls {
 		call.cancel(cause)
 	}
@@ -25,50 +25,16 @@ func (l *loop) cancelCalls(caller string, cause error) []*job {
 func (l *loop) endCalls(caller string, cause error) {
 	for _, call := range l.cancelCalls(caller, cause) {
 		select {
-		case <-call.ended:
-		case <-call.gone:
+		case <-call.live.Outcome.Done():
+		case <-call.live.Gone:
 		}
 	}
-}
-
-// childrenOf returns the jobs of the runs that a run has called.
-func (l *loop) childrenOf(id string) []*job {
-	return l.jobsOf(func(j *job) bool { return j.Lineage.Parent == id })
-}
-
-// callsOf lists the runs that a run asked for, as its record shows them.
-func (l *loop) callsOf(ctx context.Context, id string) ([]api.Call, error) {
-	const most = 1000
-	var calls []api.Call
-	err := l.eachRun(ctx, store.Filter{Parent: id}, most,
-		func(row store.Run) { calls = append(calls, callOf(shownOf(row))) })
-	sortCalls(calls)
-	return calls, err
-}
-
-// eachRun goes through the newest runs that a filter selects, at most so many.
-func (l *loop) eachRun(ctx context.Context, f store.Filter, most int, do func(store.Run)) error {
-	for left := most; left > 0; {
-		f.Limit = min(left, eventPage)
-		page, err := l.journal.Runs(ctx, f)
-		if err != nil {
-			return err
-		}
-		for _, row := range page.Runs {
-			do(row)
-		}
-		left -= len(page.Runs)
-		if f.Cursor = page.Next; f.Cursor == "" {
-			return nil
-		}
-	}
-	return nil
 }
 
 // tellCaller notes the end of a call among the events of the run that made it.
 func (l *loop) tellCaller(j *job) {
-	if caller := l.job(j.Lineage.Parent); caller != nil {
-		caller.append(newEvent(time.Now().UTC(), callOf(j.Record)))
+	if caller := l.jobs.get(j.Lineage.Parent); caller != nil {
+		caller.append(newEvent(time.Now().UTC(), records.CallOf(j.Record)))
 	}
 }
 
@@ -81,57 +47,30 @@ func (j *job) noteCalls(ctx context.Context) {
 	if len(j.Grants) == 0 {
 		return
 	}
-	calls, err := j.loop.callsOf(context.WithoutCancel(ctx), j.ID)
+	calls, err := records.Calls(context.WithoutCancel(ctx), j.loop.journal.Runs, j.ID)
 	if err != nil {
 		j.loop.logger.Warn("calls not in the record", "run", j.ID, fault.LogAttr(err))
 	}
 	j.Record.Calls = calls
 }
 
-// recoverTree counts the calls of a tree that began in an earlier process.
-func (l *loop) recoverTree(ctx context.Context, root string) (*handoff.Tree, error) {
-	parents, err := l.parentsIn(ctx, root)
+// Cancel requests the cancellation of a run. The request is stored before it is acted on.
+// If the run has its outcome already, the error is a Conflict fault.
+func (l *loop) Cancel(ctx context.Context, id, reason string) (api.Record, error) {
+	record, err := l.runs.Get(ctx, id)
 	if err != nil {
-		return nil, err
+		return api.Record{}, err
 	}
-	below := map[string]int{}
-	for _, parent := range parents {
-		for run := parent; run != ""; run = parents[run] {
-			below[run]++
-		}
+	j := l.jobs.get(id)
+	if record.Outcome != "" || j == nil {
+		return record, fault.New(fault.Conflict, "the run has ended: it is %s", record.State)
 	}
-	tree := handoff.NewTree()
-	for run, calls := range below {
-		tree.Restore(handoff.BudgetCalls, run, int64(calls))
+	reason = run.Bounded(j.Masked(reason), run.MaxMessage)
+	request := newEvent(time.Now().UTC(), api.CancelEvent{Reason: reason})
+	if err := l.journal.Events.Append(ctx, id, request); err != nil {
+		return api.Record{}, err
 	}
-	return tree, nil
-}
-
-// parentsIn returns the parent of each run of a tree.
-func (l *loop) parentsIn(ctx context.Context, root string) (map[string]string, error) {
-	parents := map[string]string{}
-	filter := store.Filter{Root: root, Limit: 1000}
-	for {
-		page, err := l.journal.Runs(ctx, filter)
-		if err != nil {
-			return nil, err
-		}
-		for _, row := range page.Runs {
-			parents[row.ID] = row.Parent
-		}
-		if filter.Cursor = page.Next; filter.Cursor == "" {
-			return parents, nil
-		}
-	}
-}
-
-// cancelOrphans cancels calls whose caller ended while nobody was there to do it.
-func (l *loop) cancelOrphans() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, j := range l.live {
-		if parent := j.Lineage.Parent; parent != "" && (l.live[parent] == nil || l.live[parent].hasEnded()) {
-			j.cancel(run.ErrCallerEnded)
-		}
-	}
+	j.live.News.Notify()
+	j.cancel(run.Cancelled(reason))
+	return l.runs.Get(ctx, id)
 }

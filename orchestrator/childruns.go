@@ -1,6 +1,7 @@
 package orchestrator
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -17,9 +18,10 @@ import (
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/capsule/unit"
 	"github.com/agent-on-demand/aod/handoff"
+	"github.com/agent-on-demand/aod/handoff/capsuleapi"
 	"github.com/agent-on-demand/aod/internal/access"
-	"github.com/agent-on-demand/aod/internal/pause"
 	"github.com/agent-on-demand/aod/orchestrator/queue"
+	"github.com/agent-on-demand/aod/orchestrator/records"
 	"github.com/agent-on-demand/aod/orchestrator/run"
 	"github.com/agent-on-demand/aod/orchestrator/spool"
 	"github.com/agent-on-demand/aod/orchestrator/store"
@@ -28,6 +30,10 @@ import (
 
 // childRuns are the calls of one attempt. They are runs like all others, and outlive this
 // process as their caller does.
+//
+// A call is a run below its caller: childRuns.End ends it with the caller, a retried request joins it by its key, and
+// childRuns.Recall finds what it gave in an earlier attempt. outputs.Mask renames output files before the end is
+// stored, outputs.RestoreTrueNames takes that back in a later process.
 type childRuns struct {
 	*loop
 	job  *job
@@ -50,13 +56,22 @@ func (c *childRuns) Unit(ctx context.Context, name string) (*handoff.Unit, error
 	}
 	return &handoff.Unit{
 		Name: u.Name, Description: u.Description, Contract: u.Contract, Schema: schema,
-		Budgets: u.Policy.Budgets, Recursion: u.Policy.Recursion, Kind: c.otherKind(u),
+		Budgets: u.Policy.Budgets, Recursion: u.Policy.Recursion, Kind: otherKind(c.kinds, u),
 	}, nil
 }
 
+// callee returns the unit of a name that the run calls.
+func (j *job) callee(ctx context.Context, name string) (*unit.Unit, error) {
+	if pinner, pins := j.execution.(run.Pinner); pins {
+		return pinner.Callee(ctx, name)
+	}
+	return j.Units.Get(ctx, name)
+}
+
 // otherKind is the kind of a unit that a capsule has to know: it is talked with, and takes no handoff.
-func (l *loop) otherKind(u *unit.Unit) string {
-	if _, err := l.sessionRules(u); err == nil {
+func otherKind(kinds run.Kinds, u *unit.Unit) string {
+	kind, err := kinds.Of(u)
+	if talker, ok := kind.(run.Talker); err == nil && ok && talker.Talks(u) {
 		return string(u.Kind)
 	}
 	return ""
@@ -88,7 +103,7 @@ func (c *childRuns) Start(ctx context.Context, call handoff.Call) (id string, er
 	asked.key = key
 	record, joined, err = c.accept(access.WithClient(ctx, c.job.Record.By), asked)
 	if err == nil && !joined {
-		c.job.append(newEvent(time.Now().UTC(), callOf(record)))
+		c.job.append(newEvent(time.Now().UTC(), records.CallOf(record)))
 	}
 	return record.ID, err
 }
@@ -99,7 +114,7 @@ func (c *childRuns) Keys() []string {
 		return nil
 	}
 	prefix := c.keyPrefix(c.job.Attempt)
-	stored, err := c.store.Keys(c.life, prefix)
+	stored, err := c.store.Keys.List(c.life, prefix)
 	if err != nil { // then a call that is asked for again counts twice
 		c.logger.Warn("keys of calls not read", "run", c.job.ID, fault.LogAttr(err))
 	}
@@ -128,16 +143,16 @@ func (c *childRuns) keyIn(attempt int, call handoff.Call) store.Key {
 
 func (c *childRuns) prepare(
 	ctx context.Context, u *unit.Unit, call handoff.Call, files *spool.Spool,
-) (accepted, error) {
+) (admission, error) {
 	placed, err := copyCallFiles(files.Dir(), call.Files)
 	if err != nil {
-		return accepted{}, err
+		return admission{}, err
 	}
 	lineage := c.job.Lineage.Child("", u, call.Deadline)
-	asked := accepted{
-		Request: run.Request{Unit: u}, find: c.job.find, observe: c.job.Observer(), source: c.job.models.Source(),
-		answer: c.job.answer,
-		trace:  c.job.traceParent, metadata: c.job.Record.Metadata, unattended: c.job.private.Unattended,
+	asked := admission{
+		Request: run.Request{Unit: u}, units: c.job.Units, observe: c.job.Observer(), caller: c.job,
+		people: c.job.People,
+		trace:  c.job.traceParent, metadata: c.job.Record.Metadata, unattended: c.job.Unattended,
 	}
 	asked.Input, asked.Placed, asked.Lineage, asked.Timeout = call.Args, placed, &lineage, call.Timeout
 	asked.step, asked.Extra, asked.once = call.Step, call.Extra, call.Extra != nil
@@ -184,7 +199,7 @@ func (c *childRuns) Await(ctx context.Context, id string) (handoff.Result, error
 	}
 	if err == nil && record.Outcome == "" {
 		c.slot.Await(ctx, func() {
-			record, err = c.loop.Await(ctx, id)
+			record, err = c.runs.Await(ctx, id)
 			if err == nil && record.Outcome == "" { // this process has let go of the callee, and will of its caller
 				<-ctx.Done()
 			}
@@ -196,14 +211,14 @@ func (c *childRuns) Await(ctx context.Context, id string) (handoff.Result, error
 	if record.Outcome != "" && !c.slot.Regain(ctx) {
 		return stillRunning(id), nil
 	}
-	return resultOf(record, func(f api.File) string { return c.FilePath(id, f.Name) }), nil
+	return resultOf(record, func(f api.File) string { return c.runs.FilePath(id, f.Name) }), nil
 }
 
 // waitsFor reports whether a run that this one asked for is known to go on, and somebody
 // waits for it: it needn't be looked up then.
 func (c *childRuns) waitsFor(ctx context.Context, id string) bool {
-	call := c.loop.job(id)
-	return ctx.Err() == nil && call != nil && call.Lineage.Parent == c.job.ID && !pause.Over(call.ended)
+	call := c.jobs.get(id)
+	return ctx.Err() == nil && call != nil && call.Lineage.Parent == c.job.ID && !call.live.Outcome.IsSet()
 }
 
 func noSuchCall() error {
@@ -218,7 +233,7 @@ func stillRunning(id string) handoff.Result {
 
 // own returns a run that this one asked for.
 func (c *childRuns) own(ctx context.Context, id string) (api.Record, error) {
-	record, err := c.Get(ctx, id)
+	record, err := c.runs.Get(ctx, id)
 	if fault.Is(err, fault.NotFound) || err == nil && record.Parent != c.job.ID {
 		return api.Record{}, noSuchCall()
 	}
@@ -240,13 +255,13 @@ func (c *childRuns) Progress(p handoff.Progress) { c.job.Tell(run.Event{Progress
 // Told implements handoff.Runs.
 func (c *childRuns) Told(ctx context.Context, id string) iter.Seq[handoff.Progress] {
 	return func(yield func(handoff.Progress) bool) {
-		call := c.loop.job(id)
+		call := c.jobs.get(id)
 		if call == nil || call.Lineage.Parent != c.job.ID {
 			return
 		}
 		var last *handoff.Progress
 		for {
-			news := call.news.After() // before the look, so that nothing comes between
+			news := call.live.News.After() // before the look, so that nothing comes between
 			if said := call.said.Load(); said != last {
 				if last = said; !yield(*said) {
 					return
@@ -254,9 +269,9 @@ func (c *childRuns) Told(ctx context.Context, id string) iter.Seq[handoff.Progre
 			}
 			select {
 			case <-news:
-			case <-call.ended:
+			case <-call.live.Outcome.Done():
 				return
-			case <-call.gone: // another process goes on with it
+			case <-call.live.Gone: // another process goes on with it
 				return
 			case <-ctx.Done():
 				return
@@ -265,11 +280,31 @@ func (c *childRuns) Told(ctx context.Context, id string) iter.Seq[handoff.Progre
 	}
 }
 
-// Mounts implements run.ChildRuns. The run lends its slot to others while it waits for a
-// model, as it does while it waits for a call.
-func (c *childRuns) Mounts() []handoff.Mount {
-	return slices.Concat(c.job.models.Mounts(c.slot), c.job.upstreamMounts(),
-		[]handoff.Mount{c.sessionMount(), c.job.egressMount()}, c.opts.Mounts)
+// Mounts implements run.ChildRuns.
+func (c *childRuns) Mounts() []capsuleapi.Mount {
+	mounts := slices.Clone(c.opts.Mounts)
+	for _, part := range c.job.parts {
+		mounts = append(mounts, part.Mounts(slot{c.slot, c.job.life})...)
+	}
+	return mounts
+}
+
+// slot implements feature.Slot.
+type slot struct {
+	yield *queue.Yield
+	life  context.Context //nolint:containedctx // of the run in this process
+}
+
+// Await implements feature.Slot.
+func (s slot) Await(ctx context.Context, wait func()) { s.yield.Await(ctx, wait) }
+
+// Regain implements feature.Slot.
+func (s slot) Regain(ctx context.Context) bool { return s.yield.Regain(ctx) }
+
+// Lend implements feature.Slot.
+func (s slot) Lend(wait func()) {
+	s.yield.Await(s.life, wait)
+	s.yield.Regain(s.life)
 }
 
 // Lend implements run.ChildRuns. The run doesn't get its slot back: it has little left to do.
@@ -314,14 +349,81 @@ func resultOf(r api.Record, path func(api.File) string) handoff.Result {
 	return result
 }
 
-// hasEnded reports whether the run has its outcome.
-func (j *job) hasEnded() bool { return pause.Over(j.ended) }
-
 // LastWords implements handoff.Runs.
 func (c *childRuns) LastWords(ctx context.Context, id string) string {
 	record, err := c.own(context.WithoutCancel(ctx), id)
 	if err != nil {
 		return ""
 	}
-	return c.loop.LastWords(record)
+	return c.runs.LastWords(record)
+}
+
+// Ask implements handoff.Runs. The run lends its slot to others while it waits. A program that
+// has gone away, or whose attempt has ended, leaves its question open for the next request.
+func (c *childRuns) Ask(ctx context.Context, q handoff.Question) (handoff.Answer, error) {
+	asked, err := questionFor(q)
+	if err != nil {
+		return handoff.Answer{}, err
+	}
+	asking, leave := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer leave(nil)
+	defer context.AfterFunc(ctx, func() { leave(runtime.ErrDetach) })()
+	var answer run.Answer
+	c.slot.Await(ctx, func() { answer, err = c.job.Ask(asking, asked) })
+	var denied *run.Denied
+	switch {
+	case errors.Is(err, runtime.ErrDetach) || ctx.Err() != nil || !c.slot.Regain(ctx):
+		return handoff.Answer{}, fault.New(fault.Unavailable, "the server ends before there is an answer").
+			WithHint("the question stays open; ask again with the same Idempotency-Key")
+	case errors.As(err, &denied):
+		return handoff.Answer{Denied: denied.Reason}, nil
+	}
+	return handoff.Answer{Option: answer.Action, Filled: answer.Form, By: answer.By, Note: answer.Note}, err
+}
+
+// questionFor returns the run's question for one of its program. Under a key it is the same
+// question in each attempt.
+func questionFor(q handoff.Question) (asked run.Question, err error) {
+	id, err := run.NewID()
+	return run.Question{
+		Address: cmp.Or(q.Key, id), Kind: q.Kind, Text: q.Text, Form: q.Schema, Answers: q.Options,
+		Until: q.Until,
+	}, err
+}
+
+// Recall implements handoff.Runs. Of several attempts the latest counts.
+func (c *childRuns) Recall(ctx context.Context, call handoff.Call) (id string, err error) {
+	for attempt := c.job.Attempt - 1; attempt > 0 && call.Key != ""; attempt-- {
+		if id, err = c.recallFrom(ctx, attempt, call); err != nil || id != "" {
+			return id, err
+		}
+	}
+	return "", nil
+}
+
+// recallFrom is Recall for one attempt. A call that didn't succeed there binds nobody: it is
+// made again, with whatever arguments.
+func (c *childRuns) recallFrom(ctx context.Context, attempt int, call handoff.Call) (string, error) {
+	key := c.keyIn(attempt, call)
+	id, fingerprint, err := c.journal.Keys.Get(ctx, key.Value)
+	if fault.Is(err, fault.NotFound) {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	record, err := c.runs.Get(ctx, id)
+	if fault.Is(err, fault.NotFound) || err == nil && record.Outcome != api.Success {
+		return "", nil
+	}
+	if err != nil {
+		return "", err
+	}
+	if fingerprint != key.Fingerprint {
+		return "", fault.New(fault.Input,
+			"the flow took another way: in attempt %d this call had another target or other arguments", attempt).
+			WithHint("a flow that is to go on after its container's death has to ask for the same again: no clock, " +
+				"no chance and no order of threads in its arguments")
+	}
+	return id, nil
 }

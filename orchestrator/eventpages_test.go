@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/agent-on-demand/aod/api"
-	"github.com/agent-on-demand/aod/internal/pause"
 	"github.com/agent-on-demand/aod/internal/testing/testkit"
 )
 
@@ -22,7 +21,7 @@ func TestFollowersOfARunHoldItsEventsOnce(t *testing.T) {
 			gate, shown := make(chan struct{}), make(chan struct{})
 			p := newPlays(t, talking(func(ctx context.Context, a *actor) error {
 				for range c.artifacts {
-					if err := a.Calls().Artifact(ctx, shows("a", strings.Repeat("x", c.bytes), true, false)); err != nil {
+					if err := artifact(ctx, a, shows("a", strings.Repeat("x", c.bytes), true, false)); err != nil {
 						return err
 					}
 				}
@@ -43,9 +42,6 @@ func TestFollowersOfARunHoldItsEventsOnce(t *testing.T) {
 				if seen.artifacts != c.artifacts || !seen.end {
 					t.Fatalf("follower %d saw %d artifacts, the end: %t", i, seen.artifacts, seen.end)
 				}
-			}
-			if n := len(p.service.pages.pages); n != 0 {
-				t.Errorf("%d pages are held for nobody", n)
 			}
 			p.await(id)
 		})
@@ -73,7 +69,7 @@ func followAll(p *plays, id string, n int) *followers {
 		f.done.Go(func() {
 			arrive := sync.OnceFunc(arrived.Done)
 			defer arrive()
-			for event, err := range p.service.Events(p.t.Context(), id, 0) {
+			for event, err := range p.service.Feed.Events(p.t.Context(), id, 0) {
 				if err != nil {
 					p.t.Error(err)
 					return
@@ -98,7 +94,7 @@ func TestWhoSaysToHaveSeenTheEndIsToldOfIt(t *testing.T) {
 	p := newPlays(t, talking(func(context.Context, *actor) error { return nil }, gate))
 	id := p.submit()
 	told := func(after int64) (types []api.EventType) {
-		for event, err := range p.service.Events(t.Context(), id, after) {
+		for event, err := range p.service.Feed.Events(t.Context(), id, after) {
 			if err != nil {
 				t.Error(err)
 			}
@@ -114,7 +110,7 @@ func TestWhoSaysToHaveSeenTheEndIsToldOfIt(t *testing.T) {
 		t.Errorf("beyond what a live run has: %v", types)
 	}
 	p.await(id)
-	last, err := p.service.store.LastEvent(t.Context(), id)
+	last, err := p.service.store.Events.Last(t.Context(), id)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -123,63 +119,7 @@ func TestWhoSaysToHaveSeenTheEndIsToldOfIt(t *testing.T) {
 			t.Errorf("after %d of %d: %v", after, last.Seq, types)
 		}
 	}
-	for event, err := range p.service.Past(t.Context(), id, last.Seq) {
+	for event, err := range p.service.Feed.Past(t.Context(), id, last.Seq) {
 		t.Errorf("the past has more than there was: %v, %v", event, err)
-	}
-}
-
-func TestAPageWithoutEventsIsReadAnew(t *testing.T) {
-	t.Parallel()
-	var pages eventPages
-	reading, stored := make(chan struct{}), make(chan struct{})
-	go func() {
-		_, leave := pages.take(eventPlace{"r", 1}, func() ([]api.Event, func(), error) {
-			close(reading)
-			<-stored
-			return nil, func() {}, nil // it looked before there was something
-		})
-		leave()
-	}()
-	<-reading
-	joined := make(chan []api.Event)
-	go func() {
-		page, leave := pages.take(eventPlace{"r", 1}, func() ([]api.Event, func(), error) {
-			if !pause.Over(stored) {
-				return nil, func() {}, nil
-			}
-			return []api.Event{{Seq: 2}}, func() {}, nil
-		})
-		defer leave()
-		joined <- page.events
-	}()
-	within(t, func() bool {
-		pages.mu.Lock()
-		defer pages.mu.Unlock()
-		return pages.pages[eventPlace{"r", 1}].readers == 2
-	}, func() string { return "nobody joins" })
-	close(stored)
-	if events := <-joined; len(events) != 1 {
-		t.Errorf("it has %d events", len(events))
-	}
-}
-
-func TestAPageOfAReaderThatPanicsIsReadAnew(t *testing.T) {
-	t.Parallel()
-	var pages eventPages
-	func() {
-		defer func() { _ = recover() }()
-		pages.take(eventPlace{"r", 1}, func() ([]api.Event, func(), error) { panic("disk") })
-	}()
-	freed := 0
-	page, leave := pages.take(eventPlace{"r", 1}, func() ([]api.Event, func(), error) {
-		return []api.Event{{Seq: 2}}, func() { freed++ }, nil
-	})
-	again, leaveToo := pages.take(eventPlace{"r", 1}, nil)
-	leave()
-	if page != again || freed != 0 {
-		t.Errorf("the page isn't shared, or is given back too early (%d)", freed)
-	}
-	if leaveToo(); freed != 1 || len(pages.pages) != 0 {
-		t.Errorf("given back %d times, %d pages are left", freed, len(pages.pages))
 	}
 }

@@ -17,6 +17,8 @@ import (
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/capsule/unit"
 	"github.com/agent-on-demand/aod/client/agenthttp"
+	"github.com/agent-on-demand/aod/orchestrator/spool"
+	"github.com/agent-on-demand/aod/orchestrator/units"
 )
 
 // farAgent is an agent elsewhere. A test decides what it answers.
@@ -144,7 +146,7 @@ func newFarFixture(t *testing.T, more string, change ...func(*settings)) (*fixtu
 	t.Helper()
 	agent := newFarAgent(t, (*httptest.Server).Start)
 	w := newCallFixture(t, append([]func(*settings){func(o *settings) {
-		o.Units = map[string]UnitSettings{"caller": {Given: unit.Given{MayCall: []string{"words"}}}}
+		o.Units = map[string]units.Settings{"caller": {Given: unit.Given{MayCall: []string{"words"}}}}
 		writeWords(t, filepath.Join(o.Sources[0], "words"), agent.URL, more)
 	}}, change...)...)
 	return w, agent
@@ -154,7 +156,7 @@ func newFarFixture(t *testing.T, more string, change ...func(*settings)) (*fixtu
 func (w *fixture) ask(text string) string {
 	w.t.Helper()
 	input, _ := json.Marshal(map[string]string{"text": text})
-	record, _, err := w.service.Submit(w.t.Context(), Submission{Unit: "words", Input: input})
+	record, _, err := w.service.Submit(w.t.Context(), spool.Submission{Unit: "words", Input: input})
 	if err != nil {
 		w.t.Fatal(err)
 	}

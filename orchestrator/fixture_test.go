@@ -16,13 +16,25 @@ import (
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/capsule/unit"
+	"github.com/agent-on-demand/aod/handoff/egress"
+	"github.com/agent-on-demand/aod/handoff/upstream"
 	"github.com/agent-on-demand/aod/internal/testing/testkit"
+	"github.com/agent-on-demand/aod/orchestrator/feature"
+	"github.com/agent-on-demand/aod/orchestrator/feature/artifacts"
+	"github.com/agent-on-demand/aod/orchestrator/feature/egresses"
+	"github.com/agent-on-demand/aod/orchestrator/feature/mcpsessions"
+	"github.com/agent-on-demand/aod/orchestrator/feature/messages"
+	"github.com/agent-on-demand/aod/orchestrator/feature/models"
 	"github.com/agent-on-demand/aod/orchestrator/feature/pushes"
+	"github.com/agent-on-demand/aod/orchestrator/feature/schedules"
+	"github.com/agent-on-demand/aod/orchestrator/feature/upstreams"
 	"github.com/agent-on-demand/aod/orchestrator/kind/container"
 	kindflow "github.com/agent-on-demand/aod/orchestrator/kind/flow"
 	"github.com/agent-on-demand/aod/orchestrator/kind/remote"
 	"github.com/agent-on-demand/aod/orchestrator/pool"
 	"github.com/agent-on-demand/aod/orchestrator/run"
+	"github.com/agent-on-demand/aod/orchestrator/spool"
+	"github.com/agent-on-demand/aod/orchestrator/units"
 	"github.com/agent-on-demand/aod/runtime"
 	"github.com/agent-on-demand/aod/runtime/docker/dockertest"
 	"github.com/agent-on-demand/aod/runtime/enginetest"
@@ -59,7 +71,12 @@ type settings struct {
 	Options
 	Containers container.Options
 	Secrets    string
+	Models     models.Models
+	Upstreams  *upstream.Upstreams
+	Egress     *egress.Door // default one without exceptions
+	Clock      schedules.Clock
 	watched    bool // see fixture.claiming
+	Pushes     pushes.Options
 	render     pushes.Render
 	fixture    *fixture
 }
@@ -72,15 +89,19 @@ func (s settings) service(engine container.Engine) (*Service, error) {
 
 func (s settings) open(engine container.Engine) (*Service, *container.Containers, error) {
 	s.Containers.Logger, s.Containers.Limits = s.Logger, s.Limits
+	if s.Egress == nil {
+		s.Egress = egress.New(egress.Options{})
+	}
+	s.Features = []feature.Feature{models.New(s.Models), upstreams.New(s.Upstreams), egresses.New(s.Egress), artifacts.New(), messages.New()}
+	told := pushes.NewFeature(s.Pushes)
+	told.Render(s.render)
+	s.Features = append(s.Features, told, schedules.New(s.Clock), mcpsessions.New(0))
 	containers := container.New(engine, s.Containers)
 	s.Kinds = kindsOver(containers, remote.New(remote.Options{Logger: s.Logger, Secrets: s.Secrets, Door: s.Egress}))
 	if s.watched {
 		s.Kinds[string(unit.Capsule)] = watchedKind{containers, s.fixture}
 	}
 	service, err := NewService(s.Options)
-	if service != nil {
-		service.RenderPushes(s.render)
-	}
 	if s.fixture != nil {
 		s.fixture.latest.Store(service)
 	}
@@ -89,6 +110,11 @@ func (s settings) open(engine container.Engine) (*Service, *container.Containers
 
 func kindsOver(containers *container.Containers, agents *remote.Agents) run.Kinds {
 	return run.Kinds{string(unit.Capsule): containers, string(unit.AU): containers, string(unit.Agent): containers, string(unit.Remote): agents, string(unit.Flow): kindflow.New(nil)}
+}
+
+func (w *fixture) schedules() *schedules.Scheduler {
+	found, _ := FeatureOf[*schedules.Scheduler](w.service)
+	return found
 }
 
 // fixture is a world in which Services come and go over one home and one engine.
@@ -142,7 +168,7 @@ func newFixture(t *testing.T, change ...func(*settings)) *fixture {
 	}
 	w.opts = settings{Options: Options{
 		Home: filepath.Join(t.TempDir(), "server"), Sources: []string{sources},
-		Concurrency: 4, RetryDelay: time.Millisecond, Retries: 3, Units: map[string]UnitSettings{},
+		Concurrency: 4, RetryDelay: time.Millisecond, Retries: 3, Units: map[string]units.Settings{},
 	}, Containers: container.Options{Units: map[string]container.Extra{}}}
 	w.opts.fixture = w
 	for _, c := range change {
@@ -181,7 +207,7 @@ func (w *fixture) dieCancelling(id string) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	if err := s.store.Append(w.t.Context(), id, newEvent(time.Now(), api.CancelEvent{Reason: "because"})); err != nil {
+	if err := s.store.Events.Append(w.t.Context(), id, newEvent(time.Now(), api.CancelEvent{Reason: "because"})); err != nil {
 		w.t.Fatal(err)
 	}
 	if err := s.Close(); err != nil {
@@ -301,7 +327,7 @@ func (w *fixture) submit(o orders) string {
 
 func (w *fixture) submitTo(unit string, input any) string {
 	w.t.Helper()
-	record, _, err := w.service.Submit(w.t.Context(), Submission{Unit: unit, Input: encoded(input)})
+	record, _, err := w.service.Submit(w.t.Context(), spool.Submission{Unit: unit, Input: encoded(input)})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -318,7 +344,7 @@ func (w *fixture) await(id string) api.Record {
 	w.t.Helper()
 	patient, cancel := context.WithTimeout(w.t.Context(), testkit.Patience)
 	defer cancel()
-	told, err := w.service.Await(patient, id) // to read a large record again and again takes long
+	told, err := w.service.Runs.Await(patient, id) // to read a large record again and again takes long
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -332,7 +358,7 @@ func (w *fixture) until(id string, is func(api.Record) bool) api.Record {
 	var record api.Record
 	within(w.t, func() bool {
 		var err error
-		if record, err = w.service.Get(w.t.Context(), id); err != nil {
+		if record, err = w.service.Runs.Get(w.t.Context(), id); err != nil {
 			w.t.Fatal(err)
 		}
 		return is(record)

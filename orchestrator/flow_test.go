@@ -15,8 +15,11 @@ import (
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/api/fault"
 	kindflow "github.com/agent-on-demand/aod/orchestrator/kind/flow"
+	"github.com/agent-on-demand/aod/orchestrator/records"
 	"github.com/agent-on-demand/aod/orchestrator/run"
+	"github.com/agent-on-demand/aod/orchestrator/spool"
 	"github.com/agent-on-demand/aod/orchestrator/store"
+	"github.com/agent-on-demand/aod/orchestrator/units"
 )
 
 const anyContract = `{"input": {"type": "object"}, "output": {"type": "object"}}`
@@ -42,7 +45,7 @@ func newFlowFixture(t *testing.T, graph string, change ...func(*settings)) *fixt
 // steps lists the steps of a run as "ADDRESS~TRY STATE", in the order of their last changes.
 func (w *fixture) steps(id string) (all []string) {
 	w.t.Helper()
-	page, err := w.service.StepList(w.t.Context(), id, StepFilter{Limit: 1000})
+	page, err := w.service.Flows.Steps(w.t.Context(), id, records.StepFilter{Limit: 1000})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -87,7 +90,7 @@ func TestAFlowIsAUnit(t *testing.T) {
 		}
 	}
 	var nodes []string
-	for event, err := range w.service.Events(t.Context(), record.ID, 0) {
+	for event, err := range w.service.Feed.Events(t.Context(), record.ID, 0) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -252,7 +255,7 @@ output: {docs: "${{ state.c }}", first: "${{ state.a }}"}
 	want := map[string]string{"c0.txt": "content of c0", "c1.txt": "content of c1", "out.txt": "all of it"}
 	got := map[string]string{}
 	for _, file := range record.Files {
-		raw, err := os.ReadFile(w.service.FilePath(id, file.Name))
+		raw, err := os.ReadFile(w.service.Runs.FilePath(id, file.Name))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -261,7 +264,7 @@ output: {docs: "${{ state.c }}", first: "${{ state.a }}"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	if _, err := w.service.Prune(t.Context(), api.PruneOptions{}); err != nil {
+	if _, err := w.service.Retention.Prune(t.Context(), api.PruneOptions{}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -269,7 +272,7 @@ output: {docs: "${{ state.c }}", first: "${{ state.a }}"}
 // submitFile has a run accepted with a file for a field.
 func (w *fixture) submitFile(unit, field, path string) string {
 	w.t.Helper()
-	spool, err := w.service.NewSpool()
+	files, err := w.service.NewSpool()
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -278,10 +281,10 @@ func (w *fixture) submitFile(unit, field, path string) string {
 		w.t.Fatal(err)
 	}
 	defer func() { _ = f.Close() }()
-	if err := spool.Add(field, filepath.Base(path), f, 1<<20); err != nil {
+	if err := files.Add(field, filepath.Base(path), f, 1<<20); err != nil {
 		w.t.Fatal(err)
 	}
-	record, _, err := w.service.Submit(w.t.Context(), Submission{Unit: unit, Files: spool})
+	record, _, err := w.service.Submit(w.t.Context(), spool.Submission{Unit: unit, Files: files})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -336,7 +339,7 @@ func TestAFlowsConcurrencyHoldsForItsWholeLife(t *testing.T) {
 	w.stop()
 	w.start()
 	w.until(first, running)
-	if got, err := w.service.Get(t.Context(), second); err != nil || got.State != api.Idle {
+	if got, err := w.service.Runs.Get(t.Context(), second); err != nil || got.State != api.Idle {
 		t.Errorf("record %s, %v", show(got), err)
 	}
 	w.open("g")
@@ -369,113 +372,10 @@ func TestAFlowHasItsOwnLimitOfCalls(t *testing.T) {
 	}
 }
 
-const askingGraph = `
-nodes:
-  a:
-    ask: Publish ${{ input.n }}?
-    show: {n: "${{ input.n }}"}
-    form: {type: object, properties: {why: {type: string}}, required: [why]}
-    timeout: 50s
-    next: {approve: b, reject: end, timeout: late}
-  b: {set: {why: "${{ state.why ?? \"\" }}"}}
-  late: {set: {late: true}}
-output: {late: "${{ state.late ?? false }}"}
-`
-
-// asked returns the one open question.
-func (w *fixture) asked() api.Question {
-	w.t.Helper()
-	var page api.QuestionPage
-	within(w.t, func() bool {
-		var err error
-		if page, err = w.service.Questions(w.t.Context(), QuestionFilter{}); err != nil {
-			w.t.Fatal(err)
-		}
-		return len(page.Questions) == 1
-	}, func() string { return fmt.Sprint(page) })
-	return page.Questions[0]
-}
-
-func TestAFlowAsksPeople(t *testing.T) {
-	t.Parallel()
-	w := newFlowFixture(t, askingGraph)
-	id := w.submitTo("f", chainInput{N: 5})
-	q := w.asked()
-	if q.Run != id || q.Unit != "f" || q.Address != "a" || q.Text != "Publish 5?" || string(q.Show) != `{"n":5}` || !slices.Equal(q.Answers, []string{"approve", "reject"}) || q.Until == nil {
-		t.Errorf("%+v", q)
-	}
-	w.stop()
-	w.start()
-	if again := w.asked(); again.ID != q.ID || !again.Until.Equal(*q.Until) {
-		t.Errorf("%+v, first %+v", again, q)
-	}
-	for _, wrong := range []api.Answer{{Action: "maybe"}, {Action: "approve"}, {Action: "approve", Form: encoded(map[string]any{"why": 1})}} {
-		if err := w.service.Answer(t.Context(), q.ID, wrong); !fault.Is(err, fault.Input) {
-			t.Errorf("%+v: %v", wrong, err)
-		}
-	}
-	yes := api.Answer{Action: "approve", Form: encoded(map[string]any{"why": "so"}), By: "ada"}
-	for range 2 {
-		if err := w.service.Answer(t.Context(), q.ID, yes); err != nil {
-			t.Error(err)
-		}
-	}
-	if err := w.service.Answer(t.Context(), q.ID, api.Answer{Action: "reject", Form: yes.Form}); !fault.Is(err, fault.Conflict) {
-		t.Errorf("%v", err)
-	}
-	record := w.await(id)
-	if record.Outcome != api.Success || string(record.Output) != `{"late":false}` {
-		t.Errorf("record %s", show(record))
-	}
-	if err := w.service.Answer(t.Context(), "nobody", yes); !fault.Is(err, fault.NotFound) {
-		t.Errorf("%v", err)
-	}
-}
-
-func TestAnAnswerBetweenTwoProcessesCounts(t *testing.T) {
-	t.Parallel()
-	w := newFlowFixture(t, askingGraph)
-	id := w.submitTo("f", chainInput{})
-	q := w.asked()
-	w.stop()
-	s, err := w.opts.service(w.engine) // it isn't started: nothing goes on
-	if err != nil {
-		t.Fatal(err)
-	}
-	raw := []byte(`{"action":"reject","form":{"why":"x"}}`)
-	if err := s.store.AnswerQuestion(t.Context(), store.Key{}, q.ID, raw, q.AskedAt); err != nil {
-		t.Fatal(err)
-	}
-	if err := s.Close(); err != nil {
-		t.Fatal(err)
-	}
-	w.start()
-	if record := w.await(id); record.Outcome != api.Success {
-		t.Errorf("record %s", show(record))
-	}
-}
-
-func TestAQuestionEndsWithItsRun(t *testing.T) {
-	t.Parallel()
-	w := newFlowFixture(t, askingGraph)
-	id := w.submitTo("f", chainInput{})
-	q := w.asked()
-	if _, err := w.service.Cancel(t.Context(), id, ""); err != nil {
-		t.Fatal(err)
-	}
-	if record := w.await(id); record.Outcome != api.WasCancelled {
-		t.Errorf("record %s", show(record))
-	}
-	err := w.service.Answer(t.Context(), q.ID, api.Answer{Action: "approve", Form: encoded(map[string]any{"why": "so"})})
-	if page, _ := w.service.Questions(t.Context(), QuestionFilter{}); !fault.Is(err, fault.Conflict) || len(page.Questions) > 0 {
-		t.Errorf("%v, open: %v", err, page.Questions)
-	}
-}
-
 func TestAFlowHasNoRetries(t *testing.T) {
 	t.Parallel()
 	w := newFlowFixture(t, `{nodes: {a: {run: worker, with: {mark: a, exit: 3}}}}`)
-	if u, err := w.service.Unit(t.Context(), "f"); err != nil || u.Policy.Retries != 0 || u.Kind != "flow" || !slices.Equal(u.Policy.MayCall, []string{"worker"}) {
+	if u, err := w.service.Units.Show(t.Context(), "f"); err != nil || u.Policy.Retries != 0 || u.Kind != "flow" || !slices.Equal(u.Policy.MayCall, []string{"worker"}) {
 		t.Errorf("%+v, %v", u.Policy, err)
 	}
 }
@@ -506,7 +406,7 @@ nodes:
 	w.stop()
 	w.start()
 	within(t, func() bool {
-		u, err := w.service.Unit(t.Context(), "worker")
+		u, err := w.service.Units.Show(t.Context(), "worker")
 		return err == nil && u.Version != before
 	}, func() string { return "the edit isn't seen" })
 	w.open("g")
@@ -518,7 +418,7 @@ nodes:
 		}
 		keepsSchema(t, record)
 		for _, step := range w.stepsIn(id) {
-			if call, err := w.service.Get(t.Context(), step.Run); err != nil || call.Version != record.Versions["worker"] {
+			if call, err := w.service.Runs.Get(t.Context(), step.Run); err != nil || call.Version != record.Versions["worker"] {
 				t.Errorf("%s ran version %s, %v", step.Address, call.Version, err)
 			}
 		}
@@ -527,7 +427,7 @@ nodes:
 
 func (w *fixture) stepsIn(id string) []api.Step {
 	w.t.Helper()
-	page, err := w.service.StepList(w.t.Context(), id, StepFilter{})
+	page, err := w.service.Flows.Steps(w.t.Context(), id, records.StepFilter{})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -537,7 +437,7 @@ func (w *fixture) stepsIn(id string) []api.Step {
 func TestALocalsFlowAsksItsRequest(t *testing.T) {
 	t.Parallel()
 	w := newFlowFixture(t, askingGraph)
-	u, err := w.service.units.Get(t.Context(), "f")
+	u, err := w.service.Units.Get(t.Context(), "f")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -574,9 +474,9 @@ func TestAFlowThatCouldWaitForItselfIsRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newFixture(t, func(s *settings) {
 				flowOf(t, s, "f", c.agent, anyContract, `{nodes: {a: {run: worker, with: {mark: a}}}}`)
-				s.Units = map[string]UnitSettings{"f": {Concurrency: c.bound}}
+				s.Units = map[string]units.Settings{"f": {Concurrency: c.bound}}
 			})
-			_, _, err := w.service.Submit(t.Context(), Submission{Unit: "f", Input: encoded(chainInput{})})
+			_, _, err := w.service.Submit(t.Context(), spool.Submission{Unit: "f", Input: encoded(chainInput{})})
 			if fault.Is(err, fault.Unsupported) != c.refused || !c.refused && err != nil {
 				t.Errorf("submitted: %v", err)
 			}
@@ -584,18 +484,18 @@ func TestAFlowThatCouldWaitForItselfIsRefused(t *testing.T) {
 	}
 }
 
-// startsJournal counts how often a run is saved until it is running.
-type startsJournal struct {
-	journal
+// startedRuns counts how often a run is saved until it is running.
+type startedRuns struct {
+	runStore
 	saves atomic.Int64
 }
 
-func (s *startsJournal) Save(ctx context.Context, r store.Run, events ...store.Event) error {
+func (s *startedRuns) Save(ctx context.Context, r store.Run, events ...store.Event) error {
 	switch api.State(r.State) {
 	case api.Idle, api.Starting, api.Running:
 		s.saves.Add(1)
 	}
-	return s.journal.Save(ctx, r, events...)
+	return s.runStore.Save(ctx, r, events...)
 }
 
 func TestTheVersionsOfAFlowsUnitsAreStoredWithItsStart(t *testing.T) {
@@ -607,8 +507,8 @@ func TestTheVersionsOfAFlowsUnitsAreStoredWithItsStart(t *testing.T) {
 			flowOf(t, s, name, "", anyContract, `{nodes: {a: {set: {x: 1}}}}`)
 		}
 	})
-	starts := &startsJournal{journal: w.service.journal}
-	w.service.journal = starts
+	starts := &startedRuns{runStore: w.service.journal.Runs}
+	w.service.journal.Runs = starts
 	record := w.await(w.submitTo("f", chainInput{}))
 	if got := starts.saves.Load(); got != 2 { // starting, and running
 		t.Errorf("saved %d times", got)

@@ -3,18 +3,123 @@ package orchestrator
 import (
 	"context"
 	"fmt"
+	goruntime "runtime"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	goruntime "runtime"
-
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/internal/testing/testkit"
+	"github.com/agent-on-demand/aod/orchestrator/questions"
+	"github.com/agent-on-demand/aod/orchestrator/store"
 )
+
+const askingGraph = `
+nodes:
+  a:
+    ask: Publish ${{ input.n }}?
+    show: {n: "${{ input.n }}"}
+    form: {type: object, properties: {why: {type: string}}, required: [why]}
+    timeout: 50s
+    next: {approve: b, reject: end, timeout: late}
+  b: {set: {why: "${{ state.why ?? \"\" }}"}}
+  late: {set: {late: true}}
+output: {late: "${{ state.late ?? false }}"}
+`
+
+// asked returns the one open question.
+func (w *fixture) asked() api.Question {
+	w.t.Helper()
+	var page api.QuestionPage
+	within(w.t, func() bool {
+		var err error
+		if page, err = w.service.Questions.List(w.t.Context(), questions.Filter{}); err != nil {
+			w.t.Fatal(err)
+		}
+		return len(page.Questions) == 1
+	}, func() string { return fmt.Sprint(page) })
+	return page.Questions[0]
+}
+
+func TestAFlowAsksPeople(t *testing.T) {
+	t.Parallel()
+	w := newFlowFixture(t, askingGraph)
+	id := w.submitTo("f", chainInput{N: 5})
+	q := w.asked()
+	if q.Run != id || q.Unit != "f" || q.Address != "a" || q.Text != "Publish 5?" || string(q.Show) != `{"n":5}` || !slices.Equal(q.Answers, []string{"approve", "reject"}) || q.Until == nil {
+		t.Errorf("%+v", q)
+	}
+	w.stop()
+	w.start()
+	if again := w.asked(); again.ID != q.ID || !again.Until.Equal(*q.Until) {
+		t.Errorf("%+v, first %+v", again, q)
+	}
+	for _, wrong := range []api.Answer{{Action: "maybe"}, {Action: "approve"}, {Action: "approve", Form: encoded(map[string]any{"why": 1})}} {
+		if err := w.service.Questions.Answer(t.Context(), q.ID, wrong); !fault.Is(err, fault.Input) {
+			t.Errorf("%+v: %v", wrong, err)
+		}
+	}
+	yes := api.Answer{Action: "approve", Form: encoded(map[string]any{"why": "so"}), By: "ada"}
+	for range 2 {
+		if err := w.service.Questions.Answer(t.Context(), q.ID, yes); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := w.service.Questions.Answer(t.Context(), q.ID, api.Answer{Action: "reject", Form: yes.Form}); !fault.Is(err, fault.Conflict) {
+		t.Errorf("%v", err)
+	}
+	record := w.await(id)
+	if record.Outcome != api.Success || string(record.Output) != `{"late":false}` {
+		t.Errorf("record %s", show(record))
+	}
+	if err := w.service.Questions.Answer(t.Context(), "nobody", yes); !fault.Is(err, fault.NotFound) {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestAnAnswerBetweenTwoProcessesCounts(t *testing.T) {
+	t.Parallel()
+	w := newFlowFixture(t, askingGraph)
+	id := w.submitTo("f", chainInput{})
+	q := w.asked()
+	w.stop()
+	s, err := w.opts.service(w.engine) // it isn't started: nothing goes on
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw := []byte(`{"action":"reject","form":{"why":"x"}}`)
+	if err := s.store.Questions.Answer(t.Context(), store.Key{}, q.ID, raw, q.AskedAt); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	w.start()
+	if record := w.await(id); record.Outcome != api.Success {
+		t.Errorf("record %s", show(record))
+	}
+}
+
+func TestAQuestionEndsWithItsRun(t *testing.T) {
+	t.Parallel()
+	w := newFlowFixture(t, askingGraph)
+	id := w.submitTo("f", chainInput{})
+	q := w.asked()
+	if _, err := w.service.Cancel(t.Context(), id, ""); err != nil {
+		t.Fatal(err)
+	}
+	if record := w.await(id); record.Outcome != api.WasCancelled {
+		t.Errorf("record %s", show(record))
+	}
+	err := w.service.Questions.Answer(t.Context(), q.ID, api.Answer{Action: "approve", Form: encoded(map[string]any{"why": "so"})})
+	if page, _ := w.service.Questions.List(t.Context(), questions.Filter{}); !fault.Is(err, fault.Conflict) || len(page.Questions) > 0 {
+		t.Errorf("%v, open: %v", err, page.Questions)
+	}
+}
 
 // told lists the events of some types of a run that is over, each in its short form.
 func (w *fixture) told(id string, short func(data api.EventData) string) (all []string) {
@@ -33,7 +138,7 @@ func (w *fixture) told(id string, short func(data api.EventData) string) (all []
 
 func (w *fixture) answer(question, action string) {
 	w.t.Helper()
-	if err := w.service.Answer(w.t.Context(), question, api.Answer{Action: action}); err != nil {
+	if err := w.service.Questions.Answer(w.t.Context(), question, api.Answer{Action: action}); err != nil {
 		w.t.Fatal(err)
 	}
 }
@@ -87,16 +192,16 @@ nodes:
 `)
 	id := w.submitTo("f", chainInput{})
 	for _, want := range []string{"First?", "Second?"} {
-		record, err := w.service.AwaitAsked(t.Context(), id)
+		record, err := w.service.Runs.AwaitAsked(t.Context(), id)
 		if err != nil || record.Question == nil {
 			t.Fatalf("%v, record %s", err, show(record))
 		}
-		if q, err := w.service.Question(t.Context(), record.Question.ID); err != nil || q.Text != want {
+		if q, err := w.service.Questions.Get(t.Context(), record.Question.ID); err != nil || q.Text != want {
 			t.Fatalf("it asks %q, %v, want %q", q.Text, err, want)
 		}
 		w.answer(record.Question.ID, "approve")
 	}
-	if record, err := w.service.AwaitAsked(t.Context(), id); err != nil || record.Outcome != api.Success {
+	if record, err := w.service.Runs.AwaitAsked(t.Context(), id); err != nil || record.Outcome != api.Success {
 		t.Errorf("%v, record %s", err, show(record))
 	}
 }
@@ -163,7 +268,7 @@ func TestTheTimeOfAFlowEndsItsQuestion(t *testing.T) {
 		if len(asked) != 1 {
 			t.Fatalf("it asked %q", asked)
 		}
-		if row, err := w.service.store.Question(t.Context(), asked[0]); err != nil || row.ClosedAt.IsZero() {
+		if row, err := w.service.store.Questions.Get(t.Context(), asked[0]); err != nil || row.ClosedAt.IsZero() {
 			t.Errorf("%+v, %v", row, err)
 		}
 		return
@@ -225,7 +330,7 @@ func TestAFlowThatWaitsForAPersonKeepsItsLane(t *testing.T) {
 	if record := w.await(w.submit(orders{Mark: "beside"})); record.Outcome != api.Success {
 		t.Errorf("record %s", show(record))
 	}
-	if record, err := w.service.Get(t.Context(), second); err != nil || record.State != api.Idle {
+	if record, err := w.service.Runs.Get(t.Context(), second); err != nil || record.State != api.Idle {
 		t.Errorf("record %s, %v", show(record), err)
 	}
 	for _, id := range []string{first, second} {
@@ -241,7 +346,7 @@ func TestAFlowThatWaitsForAPersonKeepsItsLane(t *testing.T) {
 // stack, and nothing of its walk.
 func TestAnOpenQuestionTakesLittleMemory(t *testing.T) {
 	// Not parallel: it measures the memory of the process.
-	const questions, most = 200, 20 << 10 // bytes; 34 KiB with all of the walk
+	const first, more, most = 20, 100, 20 << 10 // bytes; 34 KiB with all of the walk
 	w := newFixture(t, func(s *settings) {
 		// Its time must not be over before all questions are open.
 		flowOf(t, s, "f", "limits: {timeout: 1h}\n", anyContract, `{nodes: {a: {ask: "Go on?"}}}`)
@@ -252,24 +357,30 @@ func TestAnOpenQuestionTakesLittleMemory(t *testing.T) {
 		goruntime.ReadMemStats(&m)
 		return int64(m.HeapAlloc + m.StackInuse)
 	}
-	before := taken()
-	ids := make([]string, questions)
-	for i := range ids {
-		ids[i] = w.submitTo("f", chainInput{})
-	}
 	open := func() []api.Question {
-		page, err := w.service.Questions(t.Context(), QuestionFilter{Limit: 1000})
+		page, err := w.service.Questions.List(t.Context(), questions.Filter{Limit: 1000})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return page.Questions
 	}
-	var each int64
-	within(t, func() bool {
-		if len(open()) < questions {
-			return false
+	var ids []string
+	ask := func(n int) {
+		for range n {
+			ids = append(ids, w.submitTo("f", chainInput{}))
 		}
-		each = (taken() - before) / questions
+		testkit.Eventually(t, "all questions are open", func() bool { return len(open()) == len(ids) })
+	}
+	ask(first) // with what all questions share: the flow, statements, a page of the history
+	var before, each int64
+	testkit.Eventually(t, "nothing more is let go", func() bool {
+		was := before
+		before = taken()
+		return was > 0 && before >= was
+	})
+	ask(more)
+	within(t, func() bool {
+		each = (taken() - before) / more
 		return each <= most
 	}, func() string { return fmt.Sprintf("each takes %d bytes", each) })
 	t.Logf("each takes %d bytes", each)

@@ -29,12 +29,12 @@ func (w *fixture) callsBelow(id string) (all []string) {
 	w.t.Helper()
 	var collect func(id string) bool
 	collect = func(id string) bool {
-		page, err := w.service.store.Runs(w.t.Context(), store.Filter{Parent: id, Limit: 100})
+		page, err := w.service.store.Runs.List(w.t.Context(), store.Filter{Parent: id, Limit: 100})
 		if err != nil {
 			w.t.Fatal(err)
 		}
 		for _, row := range page.Runs {
-			record, err := w.service.Get(w.t.Context(), row.ID)
+			record, err := w.service.Runs.Get(w.t.Context(), row.ID)
 			if err != nil {
 				w.t.Fatal(err)
 			}
@@ -88,7 +88,7 @@ func TestACancelledFlowEndsAllBelowItAndKeepsWhatWasFinished(t *testing.T) {
 	if calls := w.callsBelow(id); !slices.Equal(calls, []string{"g cancelled", "h cancelled", "worker cancelled", "worker success"}) {
 		t.Errorf("below it: %q", calls)
 	}
-	state, err := w.service.FlowState(t.Context(), id)
+	state, err := w.service.Flows.State(t.Context(), id)
 	if err != nil || !strings.Contains(string(state.State), `"kept"`) {
 		t.Errorf("state %s, %v", state.State, err)
 	}
@@ -137,14 +137,14 @@ nodes:
 	if !strings.Contains(q.Text, canary) {
 		t.Fatalf("%+v", q)
 	}
-	if err := w.service.Answer(t.Context(), q.ID, api.Answer{Action: "approve", Form: json.RawMessage(`{"why": "` + canary + `"}`), Note: canary, By: canary}); err != nil {
+	if err := w.service.Questions.Answer(t.Context(), q.ID, api.Answer{Action: "approve", Form: json.RawMessage(`{"why": "` + canary + `"}`), Note: canary, By: canary}); err != nil {
 		t.Fatal(err)
 	}
 	if record := w.await(id); record.Outcome != api.StepFailed {
 		t.Errorf("record %s", show(record))
 	}
 	var sung strings.Builder
-	events, err := w.service.store.Events(t.Context(), id, 0, 1000)
+	events, err := w.service.store.Events.List(t.Context(), id, 0, 1000)
 	if err != nil || len(events) < 5 {
 		t.Fatalf("%d events, %v", len(events), err)
 	}

@@ -11,6 +11,8 @@ import (
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/capsule"
 	"github.com/agent-on-demand/aod/capsule/unit"
+	"github.com/agent-on-demand/aod/orchestrator/spool"
+	"github.com/agent-on-demand/aod/orchestrator/units"
 )
 
 // short is less than any run here that isn't stopped.
@@ -33,7 +35,7 @@ func TestNoRunIsLongerThanTheOperatorSays(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newFixture(t, c.change)
-			record, _, err := w.service.Submit(t.Context(), Submission{Unit: "worker", Input: []byte(`{"until":"never"}`), Timeout: c.asked})
+			record, _, err := w.service.Submit(t.Context(), spool.Submission{Unit: "worker", Input: []byte(`{"until":"never"}`), Timeout: c.asked})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -51,7 +53,7 @@ func TestNoRunIsLongerThanTheOperatorSays(t *testing.T) {
 // timeoutGiven gives "worker" a timeout.
 func timeoutGiven(timeout time.Duration) func(*settings) {
 	return func(o *settings) {
-		o.Units["worker"] = UnitSettings{Given: unit.Given{Limits: capsule.Limits{Timeout: timeout}}}
+		o.Units["worker"] = units.Settings{Given: unit.Given{Limits: capsule.Limits{Timeout: timeout}}}
 	}
 }
 
@@ -75,8 +77,8 @@ func sealed(o *settings) {
 func TestARefusedUnitCantBeCalled(t *testing.T) {
 	t.Parallel()
 	w := newCallFixture(t, sealed, func(o *settings) {
-		o.Units["worker"] = UnitSettings{Given: unit.Given{Network: "bridge"}}
-		o.Units["caller"] = UnitSettings{Given: unit.Given{MayCall: []string{"worker"}}}
+		o.Units["worker"] = units.Settings{Given: unit.Given{Network: "bridge"}}
+		o.Units["caller"] = units.Settings{Given: unit.Given{MayCall: []string{"worker"}}}
 	})
 	id := w.submitScript(script{Mark: "a", Calls: []script{{Target: "worker"}}})
 	w.await(id)
@@ -107,7 +109,7 @@ func TestARunThatIsNoLongerAllowedIsNotStarted(t *testing.T) {
 	if record := w.await(running); record.Outcome != api.Success {
 		t.Errorf("the one that ran: %s %+v", record.Outcome, record.Error)
 	}
-	if _, _, err := w.service.Submit(t.Context(), Submission{Unit: "worker"}); !fault.Is(err, fault.Forbidden) {
+	if _, _, err := w.service.Submit(t.Context(), spool.Submission{Unit: "worker"}); !fault.Is(err, fault.Forbidden) {
 		t.Errorf("a new one: %v", err)
 	}
 }

@@ -25,6 +25,7 @@ import (
 	"github.com/agent-on-demand/aod/internal/testing/testkit"
 	"github.com/agent-on-demand/aod/orchestrator/kind/container"
 	"github.com/agent-on-demand/aod/orchestrator/run"
+	"github.com/agent-on-demand/aod/orchestrator/units"
 	"github.com/agent-on-demand/aod/runtime"
 	"github.com/agent-on-demand/aod/runtime/docker/dockertest"
 )
@@ -271,7 +272,7 @@ func TestHandoffs(t *testing.T) {
 	})
 	t.Run("the operator may add to what is granted, and take from it", func(t *testing.T) {
 		w := newCallFixture(t, func(o *settings) {
-			o.Units = map[string]UnitSettings{"caller": {Given: unit.Given{MayCall: []string{"worker"}, MayNotCall: []string{"caller"}}}}
+			o.Units = map[string]units.Settings{"caller": {Given: unit.Given{MayCall: []string{"worker"}, MayNotCall: []string{"caller"}}}}
 		})
 		w.await(w.submitScript(script{Mark: "a", Calls: []script{{Target: "worker", Mark: "x"}, {Mark: "b"}}}))
 		got := w.answers["a"]

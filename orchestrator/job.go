@@ -2,7 +2,6 @@ package orchestrator
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -11,14 +10,14 @@ import (
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/api/fault"
-	"github.com/agent-on-demand/aod/capsule"
-	"github.com/agent-on-demand/aod/capsule/unit"
 	"github.com/agent-on-demand/aod/handoff"
-	"github.com/agent-on-demand/aod/handoff/egress"
 	"github.com/agent-on-demand/aod/internal/pause"
 	"github.com/agent-on-demand/aod/internal/safefs"
-	"github.com/agent-on-demand/aod/orchestrator/feature/models"
+	"github.com/agent-on-demand/aod/orchestrator/feature"
+	"github.com/agent-on-demand/aod/orchestrator/inputs"
+	"github.com/agent-on-demand/aod/orchestrator/outputs"
 	"github.com/agent-on-demand/aod/orchestrator/queue"
+	"github.com/agent-on-demand/aod/orchestrator/records"
 	"github.com/agent-on-demand/aod/orchestrator/run"
 	"github.com/agent-on-demand/aod/orchestrator/runlog"
 	"github.com/agent-on-demand/aod/orchestrator/store"
@@ -32,74 +31,31 @@ type job struct {
 	*run.Run
 	loop          *loop
 	execution     run.Execution
-	private       private
+	terms         run.Terms
+	given         inputs.Given
 	permit        *queue.Permit // nil while it neither waits in the queue nor runs
-	find          finder        // finds the units that the run may call
-	pins          pins
-	unrecoverable error  // why this process can't go on with it; nil if it can
-	asked         error  // why it is to end, if an earlier process was asked for that
-	fault         error  // with which the last attempt ended; nil: with an outcome
-	keptAt        string // where the attempt's directory was kept
+	unrecoverable error         // why this process can't go on with it; nil if it can
+	asked         error         // why it is to end, if an earlier process was asked for that
+	fault         error         // with which the last attempt ended; nil: with an outcome
 	log           *runlog.File
-	noted         bool         // that the log lacks lines
-	reached       egress.Tally // by its programs, in all attempts
-	models        *models.Account
-	answer        func(context.Context, run.Question) (run.Answer, error) // nil: people answer what is stored
-	taken         *takenOver                                              // what it begins with; nil: nothing
-	// until the project is stored; nil: it has none
-	project     run.PlaceProject
-	upstreams   askedUpstreams
-	heard       heard
-	shown       shown
-	asks        atomic.Bool    // it may have questions that are open
-	recovered   bool           // an earlier process accepted it
-	traceParent string         // of the run's own span, for the runs that it calls; "" for none
-	session     *turns.Session // whose turn it is; nil: of none, or of one for this turn alone
-	occurrence  *occurrence    // of which it is the run, until it is stored; nil: of none
-	pushes      []store.Push   // until they are stored
-	pending     []run.Event    // to be stored with the next transition
-	held        held
-	documents   int64 // bytes of what the store keeps beside its record, since it is cleaned up
+	parts         []feature.Part // of the features, in their order
+	traceParent   string         // of the run's own span, for the runs that it calls; "" for none
+	turn          *turns.Turn    // of a session; nil: of none, or of one for this turn alone
+	deferred      store.Deferred // is stored with the next transition
 
 	//nolint:containedctx // the lifetime of the run in this process, which is longer than any call
-	life    context.Context
-	cancel  context.CancelCauseFunc
-	ended   chan struct{}  // closed when the outcome is stored
-	outcome *api.Record    // what is stored with it; set before
-	gone    chan struct{}  // closed when this process has nothing more to do with it
-	news    pause.Notifier // of events and log lines
-	opened  pause.Notifier // of questions
+	life   context.Context
+	cancel context.CancelCauseFunc
+	live   *records.Live
 
 	said atomic.Pointer[handoff.Progress] // the newest that its program says of itself; nil: nothing yet
-}
-
-// private is the part of a stored run that the next process needs and no client sees.
-type private struct {
-	Timeout     time.Duration `json:"timeout,omitempty"`
-	Retries     int           `json:"retries"` // how many there may be
-	Concurrency int           `json:"concurrency,omitempty"`
-	Unattended  bool          `json:"unattended,omitempty"` // nobody answers its questions
-	TraceParent string        `json:"traceparent,omitempty"`
-	Inputs      []inputFile   `json:"inputs,omitempty"` // as they were accepted
-	// SHA-256 of the manifest of the run's project; "": it has none
-	Project string `json:"project,omitempty"`
-
-	Start capsule.AgentStart `json:"start,omitzero"` // see run.Run.Start
-
-	Path     []handoff.Step `json:"path,omitempty"` // see run.Lineage
-	Deadline time.Time      `json:"deadline,omitzero"`
-
-	Masking unit.Masking    `json:"masking,omitempty"` // see run.Run.Masking
-	Kind    json.RawMessage `json:"kind,omitempty"`    // see run.Run.Saved
-	Session json.RawMessage `json:"session,omitempty"` // of a session for this turn alone, see run.Session.Saved
 }
 
 // drive leads the run from its current state to its end. It returns early when this process
 // detaches from its runs: the next process goes on then.
 func (j *job) drive() {
 	defer j.loop.retire(j)
-	defer j.leaveSession()
-	defer j.leaveSchedule()
+	defer j.turn.Leave()
 	defer j.log.Close()
 	ctx, span := j.startSpan()
 	defer j.endSpan(span)
@@ -108,7 +64,7 @@ func (j *job) drive() {
 			j.release(err)
 			return
 		}
-		j.noteOver()
+		j.turn.CloseIfOver()
 		j.loop.countEnd(j)
 		j.publishOutcome()
 	}
@@ -120,11 +76,16 @@ func (j *job) drive() {
 	j.loop.logger.Info("run finished", "run", j.ID, "outcome", j.Record.Outcome, "total_ms", j.Record.Timings.Total)
 }
 
+// eachPart calls a method of the part of each feature, in the order in which they joined.
+func (j *job) eachPart(do func(feature.Part)) {
+	for _, part := range j.parts {
+		do(part)
+	}
+}
+
 // publishOutcome gives the outcome to everybody who waits for it.
 func (j *job) publishOutcome() {
-	outcome := j.Record
-	j.outcome = &outcome
-	close(j.ended)
+	j.live.Outcome.Set(j.Record)
 }
 
 // runToOutcome makes attempts and stores the outcome. It returns an error only when this
@@ -138,22 +99,18 @@ func (j *job) runToOutcome(ctx context.Context) error {
 	}
 	j.loop.endCalls(j.ID, run.ErrCallerEnded) // also those of an earlier process's attempt
 	j.noteCalls(ctx)
-	j.models.Note()
-	j.noteUpstreams()
+	j.eachPart(feature.Part.Conclude)
 	j.EndLog()
 	j.noteLog()
-	if err := j.closeQuestions(ctx); err != nil {
+	if err := j.loop.closeQuestions(ctx, j.Run); err != nil {
 		return err
 	}
-	j.heard.close()
-	j.shown.close()
-	return j.End(j.synced(ctx, j.withMaskedFiles(ctx, result)))
+	return j.End(outputs.Sync(ctx, j.Run, j.loop.home.Runs, outputs.Mask(ctx, j.Run, result)))
 }
 
 // noteLog warns once of a log that could not be written.
 func (j *job) noteLog() {
-	if err := j.log.Err(); err != nil && !j.noted {
-		j.noted = true
+	if err := j.log.Err(); err != nil {
 		j.loop.logger.Warn("log of a run not written", "run", j.ID, fault.LogAttr(err))
 		j.Warn("the run's log lacks lines, its file could not be written: %s", safefs.Reason(err))
 	}
@@ -164,7 +121,7 @@ func (j *job) release(err error) {
 	if !errors.Is(err, runtime.ErrDetach) {
 		j.loop.logger.Error("run is left to the next start", "run", j.ID, fault.LogAttr(err))
 	}
-	j.loop.leave(j.ID)
+	j.loop.jobs.leave(j.ID)
 	j.execution.Release()
 	j.leaveSlot()
 }
@@ -199,7 +156,7 @@ func (j *job) attempts(ctx context.Context) (run.Result, error) {
 // shouldRetry reports whether the run gets another attempt (specification "Agent Wrapper", Retry Logic).
 func (j *job) shouldRetry(result run.Result) bool {
 	return result.Failure != nil && result.Failure.Category == api.CategoryTransient &&
-		result.Failure.Kind != api.KindQueueTimeout && len(j.Record.Attempts) < j.private.Retries
+		result.Failure.Kind != api.KindQueueTimeout && len(j.Record.Attempts) < j.terms.Retries
 }
 
 // recordFailure adds a failed attempt to the record and discards it. What can't be removed
@@ -209,7 +166,7 @@ func (j *job) recordFailure(ctx context.Context, result run.Result) error {
 	j.execution.Discard(ctx)
 	j.EndLog()
 	j.loop.endCalls(j.ID, run.ErrCallerEnded)
-	j.shown.beginAgain()
+	j.eachPart(feature.Part.Again)
 	if err := safefs.RemoveTree(j.OutputDir()); err != nil {
 		j.loop.logger.Warn("output of a failed attempt not removed", "run", j.ID, fault.LogAttr(err))
 	}
@@ -219,7 +176,7 @@ func (j *job) recordFailure(ctx context.Context, result run.Result) error {
 	}
 	j.Record.Attempts = append(j.Record.Attempts, attempt)
 	j.Record.Retries, j.Record.Usage = len(j.Record.Attempts), nil
-	j.pending = append(j.pending, run.Event{Attempt: &attempt, Delay: j.retryDelay()})
+	j.deferred.Add(store.Waiting{Events: stored(run.Event{Attempt: &attempt, Delay: j.retryDelay()})})
 	j.loop.metrics.RunRetried(j.Record.Unit)
 	return j.Enter(api.Failed, result.Reason())
 }
@@ -266,18 +223,18 @@ func (j *job) noteFault(ctx context.Context, err error) {
 }
 
 // attemptOnce resumes the attempt of an earlier process, or makes a new one. While that does
-// nothing but wait for people, this goroutine and its small stack are all that is left of it.
+// nothing but wait, this goroutine and its small stack are all that is left of it.
 func (j *job) attemptOnce(ctx context.Context) (result run.Result, err error) {
-	if err := j.checkInputs(); err != nil {
+	if err := j.given.Check(ctx, j.Run); err != nil {
 		return run.Unrecoverable(err), nil
 	}
 	for {
-		aside(func() { result, err = j.attempt(ctx) })
-		var asks *run.Asks
-		if !errors.As(err, &asks) {
+		run.OnFreshStack(func() { result, err = j.attempt(ctx) })
+		var suspended *run.Suspended
+		if !errors.As(err, &suspended) {
 			return result, err
 		}
-		if err := j.awaitAnswer(ctx, asks); err != nil {
+		if err := suspended.Wait(ctx); err != nil {
 			return result, err
 		}
 	}
@@ -285,7 +242,7 @@ func (j *job) attemptOnce(ctx context.Context) (result run.Result, err error) {
 
 func (j *job) attempt(ctx context.Context) (run.Result, error) {
 	if j.resumes() {
-		if err := j.restoreTrueNames(); err != nil {
+		if err := outputs.RestoreTrueNames(j.Run); err != nil {
 			return run.Result{}, run.StorageFault(err)
 		}
 		return j.execution.Resume(ctx)
@@ -320,7 +277,7 @@ func (j *job) takeSlot(ctx context.Context) error {
 	defer stop()
 	ctx, cancel := context.WithTimeoutCause(ctx, j.loop.queueWait(j.Unit), errQueueWait)
 	defer cancel()
-	if err := j.awaitTurn(ctx); err != nil {
+	if err := j.turn.Await(ctx); err != nil {
 		return err
 	}
 	if j.permit == nil {
@@ -400,20 +357,7 @@ func (j *job) finalise(ctx context.Context) error {
 	default: // the next process finds the directory and sweeps
 		j.warnOfLeftovers(err)
 	}
-	j.countDocuments(ctx)
 	return j.Enter(api.Idle, "")
-}
-
-// countDocuments counts what the run has in the database: it fills the disk like files, and goes with
-// the run.
-func (j *job) countDocuments(ctx context.Context) {
-	if j.loop.store == nil {
-		return
-	}
-	var err error
-	if j.documents, err = j.loop.store.DocumentBytes(ctx, j.ID); err != nil {
-		j.loop.logger.Warn("documents of a run not counted", "run", j.ID, fault.LogAttr(err))
-	}
 }
 
 // warnOfLeftovers warns in the record that something could not be removed, unless AOD's
@@ -443,10 +387,42 @@ func (j *job) keep() error {
 	if err := os.MkdirAll(j.loop.kept, 0o700); err != nil {
 		return fmt.Errorf("keep run directory: %w", err)
 	}
-	target := keptPath(j.loop.kept, j.ID)
-	if err := os.Rename(j.AttemptDir(), target); err != nil {
+	if err := os.Rename(j.AttemptDir(), keptPath(j.loop.kept, j.ID)); err != nil {
 		return fmt.Errorf("keep run directory: %w", err)
 	}
-	j.keptAt = target
 	return nil
+}
+
+// keptAt returns where the attempt's directory was moved; "": it wasn't.
+func (j *job) keptAt() string {
+	path := keptPath(j.loop.kept, j.ID)
+	if _, err := os.Stat(path); !j.Keep || err != nil {
+		return ""
+	}
+	return path
+}
+
+// Ask implements run.Host.
+func (j *job) Ask(ctx context.Context, q run.Question) (run.Answer, error) {
+	return j.People.Ask(ctx, j.Run, j.MaskedQuestion(q))
+}
+
+// closeQuestions closes the questions that are open at the end of a run.
+func (l *loop) closeQuestions(ctx context.Context, r *run.Run) error {
+	if l.questions == nil {
+		return nil // nothing was stored
+	}
+	return l.questions.Close(ctx, r)
+}
+
+// dropTruth removes the files with the true input and the true names of the output files when
+// nobody will read them any more. What it can't remove goes with the rest of the directory that
+// isn't kept.
+func (j *job) dropTruth() {
+	if !j.Durable {
+		return
+	}
+	if err := errors.Join(inputs.DropTrue(j.Run), outputs.DropTrueNames(j.Run)); err != nil {
+		j.loop.logger.Warn("true input or names not removed yet", "run", j.ID, fault.LogAttr(err))
+	}
 }

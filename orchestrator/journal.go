@@ -3,14 +3,19 @@ package orchestrator
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/capsule"
+	"github.com/agent-on-demand/aod/capsule/unit"
+	"github.com/agent-on-demand/aod/handoff"
 	"github.com/agent-on-demand/aod/internal/safefs"
+	"github.com/agent-on-demand/aod/orchestrator/feature"
+	"github.com/agent-on-demand/aod/orchestrator/inputs"
+	"github.com/agent-on-demand/aod/orchestrator/keys"
 	"github.com/agent-on-demand/aod/orchestrator/run"
 	"github.com/agent-on-demand/aod/orchestrator/store"
 	"github.com/agent-on-demand/aod/runtime"
@@ -19,17 +24,25 @@ import (
 // Save implements run.Host: it stores the job's record and its transition. It returns when
 // both are safe, or when the process detaches from its runs.
 func (j *job) Save(transition api.Transition) error {
-	j.noteEgress()
+	j.eachPart(feature.Part.Note)
 	row, err := j.row()
 	if err != nil {
 		return err
 	}
-	held := j.held.take()
-	events := slices.Concat(held.events, j.events(transition))
-	err = j.loop.persist(j.loop.life, "save run", j.ID, func() error { return j.save(row, held.session, events) })
+	waiting := j.deferred.Take()
+	events := slices.Concat(waiting.Events, j.events(transition))
+	err = j.loop.persist(j.loop.life, "save run", j.ID, func() error { return j.save(row, waiting.Session, events) })
 	if err == nil {
-		j.pending = nil
-		j.news.Notify()
+		j.live.News.Notify()
+	}
+	return err
+}
+
+// Hold implements run.Host.
+func (j *job) Hold(transition api.Transition) error {
+	row, err := j.row()
+	if err == nil {
+		j.deferred.Add(store.Waiting{Row: &row, Events: j.events(transition)})
 	}
 	return err
 }
@@ -38,9 +51,47 @@ func (j *job) Save(transition api.Transition) error {
 func (j *job) save(row store.Run, session json.RawMessage, events []store.Event) error {
 	ctx := context.WithoutCancel(j.loop.life)
 	if session == nil {
-		return j.loop.journal.Save(ctx, row, events...)
+		return j.loop.journal.Runs.Save(ctx, row, events...)
 	}
-	return j.loop.journal.SaveTurn(ctx, j.session.Keep(session), row, events...)
+	return j.turn.Commit(ctx, j.loop.journal.Sessions, session, &row, events...)
+}
+
+// KeepSession implements run.Host.
+func (j *job) KeepSession(saved json.RawMessage, told []api.AgentEvent) error {
+	waiting := j.deferred.Take()
+	events := slices.Concat(waiting.Events, toldEvents(told))
+	err := j.loop.persist(j.loop.life, "keep session", j.ID, func() error {
+		ctx := context.WithoutCancel(j.loop.life)
+		if j.turn != nil {
+			return j.turn.Commit(ctx, j.loop.journal.Sessions, saved, waiting.Row, events...)
+		}
+		row, err := j.row()
+		if err != nil {
+			return err
+		}
+		return j.loop.journal.Runs.Save(ctx, row, events...)
+	})
+	if err == nil {
+		j.live.News.Notify()
+	}
+	return err
+}
+
+// KeepTurn implements run.Host.
+func (j *job) KeepTurn(saved json.RawMessage, told []api.AgentEvent) {
+	if j.turn == nil {
+		saved = nil // it is stored with the run
+	}
+	j.deferred.Add(store.Waiting{Session: saved, Events: toldEvents(told)})
+}
+
+func toldEvents(told []api.AgentEvent) []store.Event {
+	now := time.Now().UTC()
+	events := make([]store.Event, 0, len(told))
+	for _, one := range told {
+		events = append(events, newEvent(now, one))
+	}
+	return events
 }
 
 // KeepSaved implements run.Host.
@@ -50,7 +101,7 @@ func (j *job) KeepSaved() error {
 		return err
 	}
 	return j.loop.persist(j.loop.life, "keep run", j.ID, func() error {
-		return j.loop.journal.Save(context.WithoutCancel(j.loop.life), row)
+		return j.loop.journal.Runs.Save(context.WithoutCancel(j.loop.life), row)
 	})
 }
 
@@ -65,7 +116,7 @@ func (j *job) row() (store.Run, error) {
 	}
 	if j.Over() {
 		row.Finished, row.FinishedAt = true, *record.FinishedAt
-		row.DiskBytes = safefs.TreeBytes(j.Dir) + int64(len(record.Input)+len(record.Output)) + j.documents
+		row.DiskBytes = safefs.TreeBytes(j.Dir) + int64(len(record.Input)+len(record.Output)) + j.documentBytes()
 	}
 	if record.Schedule != nil {
 		row.Schedule = record.Schedule.Name
@@ -76,43 +127,61 @@ func (j *job) row() (store.Run, error) {
 	if row.Record, err = json.Marshal(record); err != nil {
 		return row, fmt.Errorf("encode record: %w", err)
 	}
-	private := j.private
+	row.Private, err = j.private()
+	return row, err
+}
+
+// documentBytes counts what the run has in the database: it fills the disk like files, and goes with the run.
+func (j *job) documentBytes() int64 {
+	if j.loop.store == nil {
+		return 0
+	}
+	bytes, err := j.loop.store.Runs.DocumentBytes(context.WithoutCancel(j.loop.life), j.ID)
+	if err != nil {
+		j.loop.logger.Warn("documents of a run not counted", "run", j.ID, fault.LogAttr(err))
+	}
+	return bytes
+}
+
+// private is the part of a stored run that the next process needs and no client sees.
+type private struct {
+	run.Terms
+	inputs.Given
+	Unattended bool `json:"unattended,omitempty"`
+
+	Start capsule.AgentStart `json:"start,omitzero"` // see run.Run.Start
+
+	Path     []handoff.Step `json:"path,omitempty"` // see run.Lineage
+	Deadline time.Time      `json:"deadline,omitzero"`
+
+	Masking unit.Masking    `json:"masking,omitempty"` // see run.Run.Masking
+	Kind    json.RawMessage `json:"kind,omitempty"`    // see run.Run.Saved
+	Session json.RawMessage `json:"session,omitempty"` // of a session for this turn alone, see run.Session.Saved
+}
+
+// private returns what is stored of the run for the next process.
+func (j *job) private() (raw []byte, err error) {
+	p := private{
+		Terms: j.terms, Given: j.given, Unattended: j.Unattended, Start: j.Start,
+		Path: j.Lineage.Path, Deadline: j.Lineage.Deadline, Masking: j.Masking,
+	}
+	if j.Session != nil && j.Session.Single {
+		p.Session = j.Session.Saved
+	}
 	if j.Saved != nil {
-		if private.Kind, err = json.Marshal(j.Saved); err != nil {
-			return row, fmt.Errorf("encode run: %w", err)
+		if p.Kind, err = json.Marshal(j.Saved); err != nil {
+			return nil, fmt.Errorf("encode run: %w", err)
 		}
 	}
-	if row.Private, err = json.Marshal(private); err != nil {
-		return row, fmt.Errorf("encode run: %w", err)
+	if raw, err = json.Marshal(p); err != nil {
+		return nil, fmt.Errorf("encode run: %w", err)
 	}
-	return row, nil
+	return raw, nil
 }
 
-// recordOf is the inverse of row. The error is a fault.
-func recordOf(row store.Run) (api.Record, error) {
-	var record api.Record
-	if err := json.Unmarshal(row.Record, &record); err != nil {
-		return record, undecodable(err)
-	}
-	if record.ID != row.ID || string(record.State) != row.State {
-		return record, undecodable(errors.New("its record is of another run or state"))
-	}
-	if !isDocument(row.Input) || !isDocument(row.Output) {
-		return record, undecodable(errors.New("its input or output is no JSON"))
-	}
-	record.Input, record.Output = row.Input, row.Output
-	record.Status = record.State.Status() // an older version didn't store it
-	return record, nil
-}
-
-// events returns the events that are stored with a transition: the pending ones, the
-// transition, and the end of the run after the last transition.
+// events returns the events of a transition: itself, and the end of the run after the last one.
 func (j *job) events(transition api.Transition) []store.Event {
-	events := make([]store.Event, 0, len(j.pending)+2)
-	for _, event := range j.pending {
-		events = append(events, stored(event)...)
-	}
-	events = append(events, stored(run.Event{State: &transition})...)
+	events := stored(run.Event{State: &transition})
 	if j.Over() {
 		events = append(events, newEvent(transition.At, api.EndEvent{State: j.Record.State, Outcome: j.Record.Outcome}))
 	}
@@ -127,9 +196,9 @@ func (j *job) Note(event run.Event) {
 			Time: event.Log.Time, Stream: event.Log.Stream, Text: event.Log.Text,
 			Attempt: j.Attempt,
 		})
-		j.news.Notify()
+		j.live.News.Notify()
 	case event.Warning != "":
-		j.pending = append(j.pending, event)
+		j.deferred.Add(store.Waiting{Events: stored(event)})
 	default:
 		if event.Progress != nil {
 			j.said.Store(event.Progress)
@@ -138,17 +207,33 @@ func (j *job) Note(event run.Event) {
 	}
 }
 
+// WasTold implements run.Host.
+func (j *job) WasTold(ctx context.Context, once run.Once) (bool, error) {
+	return keys.Told(ctx, j.loop.journal.Keys, store.Key{Value: once.Key, Fingerprint: once.Fingerprint})
+}
+
+// TellOnce implements run.Host.
+func (j *job) TellOnce(ctx context.Context, once run.Once, data api.EventData) error {
+	key := store.Key{Value: once.Key, Fingerprint: once.Fingerprint}
+	if err := keys.Tell(ctx, j.loop.journal.Events, key, j.ID, newEvent(time.Now().UTC(), data)); err != nil {
+		return err
+	}
+	j.live.News.Notify()
+	j.Show(data)
+	return nil
+}
+
 // append stores events between two transitions. An error is only logged.
 func (j *job) append(events ...store.Event) {
 	if len(events) == 0 {
 		return
 	}
-	err := j.loop.journal.Append(context.WithoutCancel(j.loop.life), j.ID, events...)
+	err := j.loop.journal.Events.Append(context.WithoutCancel(j.loop.life), j.ID, events...)
 	if err != nil {
 		j.loop.logger.Warn("event not stored", "run", j.ID, fault.LogAttr(err))
 		return
 	}
-	j.news.Notify()
+	j.live.News.Notify()
 }
 
 // stored converts an event to the events that are stored.
@@ -170,14 +255,8 @@ func stored(event run.Event) []store.Event {
 			Percent: event.Progress.Percent, Step: event.Progress.Step,
 			Message: event.Progress.Message,
 		})}
-	case event.Upstream != nil:
-		return []store.Event{newEvent(now, *event.Upstream)}
-	case event.Model != nil:
-		return []store.Event{newEvent(now, *event.Model)}
-	case event.Node != nil:
-		return []store.Event{newEvent(now, *event.Node)}
-	case event.Egress != nil:
-		return []store.Event{newEvent(now, *event.Egress)}
+	case event.Data != nil:
+		return []store.Event{newEvent(now, event.Data)}
 	case event.Build != nil && event.Build.State != runtime.StepLog:
 		return []store.Event{newEvent(now,
 			api.BuildEvent{Step: event.Build.Step, Name: event.Build.Name, State: string(event.Build.State)})}
@@ -186,14 +265,5 @@ func stored(event run.Event) []store.Event {
 }
 
 func newEvent(at time.Time, data api.EventData) store.Event {
-	raw, err := json.Marshal(data)
-	if err != nil {
-		raw = []byte("{}") // none of the types of data can fail
-	}
-	return store.Event{At: at, Type: string(data.EventType()), Data: raw}
-}
-
-// eventOf is the inverse of newEvent.
-func eventOf(e store.Event) api.Event {
-	return api.Event{Seq: e.Seq, Type: api.EventType(e.Type), Data: e.Data}
+	return store.NewEvent(at, string(data.EventType()), data)
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/handoff"
+	"github.com/agent-on-demand/aod/orchestrator/records"
 	"github.com/agent-on-demand/aod/orchestrator/run"
 	"github.com/agent-on-demand/aod/runtime"
 )
@@ -31,7 +32,7 @@ func TestWhatTheJournalStoresIsReadByItsType(t *testing.T) {
 		if len(events) != 1 {
 			t.Fatalf("%T: %d events", c.want, len(events))
 		}
-		got, err := eventOf(events[0]).Decode()
+		got, err := records.EventOf(events[0]).Decode()
 		if diff := cmp.Diff(c.want, got); diff != "" || err != nil {
 			t.Errorf("%T: error %v %s", c.want, err, diff)
 		}

@@ -17,11 +17,10 @@ import (
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/capsule/unit"
 	"github.com/agent-on-demand/aod/internal/safefs"
-	"github.com/agent-on-demand/aod/orchestrator/feature/models"
+	"github.com/agent-on-demand/aod/orchestrator/feature"
 	"github.com/agent-on-demand/aod/orchestrator/history"
 	"github.com/agent-on-demand/aod/orchestrator/layout"
 	"github.com/agent-on-demand/aod/orchestrator/run"
-	"github.com/agent-on-demand/aod/orchestrator/store/memory"
 	"github.com/agent-on-demand/aod/runtime"
 )
 
@@ -59,13 +58,15 @@ func NewLocal(opts Options) (_ *Local, err error) {
 	if l.dir, err = data.make(id); err != nil {
 		return nil, err
 	}
-	l.journal, l.kept = memory.New(), filepath.Join(data.path, "kept")
+	l.journal, l.kept = inMemory(), filepath.Join(data.path, "kept")
 	l.home = run.Home{
 		Dir: l.dir.path, Runs: runsIn(l.dir.path), Owner: data.owner, Bin: data.bin(),
 		Cards: filepath.Join(data.path, "cards"),
 		Disks: runtime.NewDisks(opts.MinFreeDisk, l.dir.path),
 	}
-	if err := errors.Join(os.Mkdir(l.home.Runs, 0o700), l.openKinds()); err != nil {
+	l.readRuns(nil)
+	err = errors.Join(os.Mkdir(l.home.Runs, 0o700), l.kinds.Open(l.home), l.initFeatures(feature.Process{}))
+	if err != nil {
 		return nil, errors.Join(err, l.Close())
 	}
 	return l, nil
@@ -82,7 +83,6 @@ type Request struct {
 	// History gets the run when it has ended, with its Source; nil: the run is forgotten.
 	History *history.History
 	Source  history.Source
-	Models  models.Source
 	// Observe is told of everything as it happens, in this run and in those that it calls:
 	// one call at a time for each of them. It must not block.
 	Observe func(run.Event)
@@ -107,12 +107,9 @@ type Ended struct {
 // the run is cancelled. The record is complete in any case. The error is a fault of AOD or of
 // the engine.
 func (l *Local) Run(ctx context.Context, req Request) (Ended, error) {
-	asked := accepted{
-		Request: req.Request, id: req.ID, outDir: req.OutDir, keep: req.Keep, observe: req.Observe, find: req.Find,
-		rerunOf: req.RerunOf, source: req.Models, answer: req.Answer,
-	}
-	if asked.find == nil {
-		asked.find = noUnits
+	asked := admission{
+		Request: req.Request, id: req.ID, outDir: req.OutDir, keep: req.Keep, observe: req.Observe,
+		units: finder(req.Find), rerunOf: req.RerunOf, people: answerer(req.Answer),
 	}
 	if err := l.ready(ctx, &asked); err != nil {
 		return Ended{}, err
@@ -123,7 +120,7 @@ func (l *Local) Run(ctx context.Context, req Request) (Ended, error) {
 	}
 	defer context.AfterFunc(ctx, func() { j.cancel(context.Cause(ctx)) })()
 	j.drive()
-	ended := Ended{Record: j.Record, KeptAt: j.keptAt}
+	ended := Ended{Record: j.Record, KeptAt: j.keptAt()}
 	if req.History != nil {
 		ended.Past = req.History.Add(history.Past{Record: j.Record, Source: req.Source, Timeout: req.Timeout}, j.Dir)
 	}
@@ -133,14 +130,26 @@ func (l *Local) Run(ctx context.Context, req Request) (Ended, error) {
 	return ended, nil
 }
 
-func noUnits(_ context.Context, name string) (*unit.Unit, error) {
-	return nil, fault.New(fault.NotFound, "there is no unit %q", name)
+// finder implements run.Units for a command. Nil finds nothing.
+type finder func(ctx context.Context, name string) (*unit.Unit, error)
+
+// Get implements run.Units.
+func (f finder) Get(ctx context.Context, name string) (*unit.Unit, error) {
+	if f == nil {
+		return nil, fault.New(fault.NotFound, "there is no unit %q", name)
+	}
+	return f(ctx, name)
+}
+
+// Version implements run.Units: a command keeps none.
+func (finder) Version(_ context.Context, name, version string) (*unit.Unit, error) {
+	return nil, fault.New(fault.NotFound, "there is no version %s of %q", version, name)
 }
 
 // Close removes what Local has. It is called when no run goes on.
 func (l *Local) Close() error {
 	l.shutdown(context.Background(), true)
-	err := l.closeKinds()
+	err := l.kinds.Close()
 	if l.isClean() {
 		err = errors.Join(err, l.dir.remove())
 	}
@@ -246,4 +255,18 @@ func keepOnly(dir string) error {
 func hasAttempt(dir string) bool {
 	entries, err := os.ReadDir(dir)
 	return err != nil || slices.ContainsFunc(entries, func(e os.DirEntry) bool { return !layout.IsKept(e.Name()) })
+}
+
+// answerer implements run.People for a command: it asks whoever runs it.
+type answerer func(ctx context.Context, q run.Question) (run.Answer, error)
+
+// Ask implements run.People.
+func (a answerer) Ask(ctx context.Context, _ *run.Run, q run.Question) (run.Answer, error) {
+	if a == nil {
+		return run.Answer{}, &run.Denied{
+			Reason: "it asks a person, and nobody is there to answer",
+			Hint:   "give the answer with --answer " + q.Address + "=ACTION",
+		}
+	}
+	return a(ctx, q)
 }

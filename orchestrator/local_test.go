@@ -218,7 +218,7 @@ func TestCallsRunAtOnceBelowOneSlot(t *testing.T) {
 	if record.Outcome != api.Success || len(record.Calls) != 2 || record.Calls[0].Outcome != api.Success || record.Calls[0].Unit != "called" {
 		t.Errorf("record %s", show(record))
 	}
-	if child, err := l.Get(t.Context(), record.Calls[0].ID); err != nil || child.Parent != record.ID || child.Root != record.ID {
+	if child, err := l.runs.Get(t.Context(), record.Calls[0].ID); err != nil || child.Parent != record.ID || child.Root != record.ID {
 		t.Errorf("%v %s", err, show(child))
 	}
 }
@@ -251,7 +251,7 @@ func TestCallsEndWithTheirCaller(t *testing.T) {
 		t.Errorf("record %s", show(record))
 	}
 	within(t, func() bool {
-		child, err := l.Get(t.Context(), record.Calls[0].ID)
+		child, err := l.runs.Get(t.Context(), record.Calls[0].ID)
 		return err == nil && run.Over(child)
 	}, func() string { return "the call goes on" })
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/orchestrator/run"
+	"github.com/agent-on-demand/aod/orchestrator/spool"
 )
 
 func TestNoPayloadReachesALog(t *testing.T) {
@@ -25,14 +26,14 @@ func TestNoPayloadReachesALog(t *testing.T) {
 	w := newFixture(t, func(o *settings) {
 		o.Logger = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	})
-	spool, err := w.service.NewSpool()
+	files, err := w.service.NewSpool()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := spool.Add("doc", canary+".txt", strings.NewReader(canary), 100); err != nil {
+	if err := files.Add("doc", canary+".txt", strings.NewReader(canary), 100); err != nil {
 		t.Fatal(err)
 	}
-	record, _, err := w.service.Submit(t.Context(), Submission{Unit: "worker", Input: encoded(orders{Mark: canary, File: canary, Lines: 1}), Files: spool})
+	record, _, err := w.service.Submit(t.Context(), spool.Submission{Unit: "worker", Input: encoded(orders{Mark: canary, File: canary, Lines: 1}), Files: files})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,7 +44,7 @@ func TestNoPayloadReachesALog(t *testing.T) {
 	w.until(id, func(r api.Record) bool { return len(r.Attempts) > 0 })
 	w.breaks("Create", nil)
 	w.await(id)
-	_, _, err = w.service.Submit(t.Context(), Submission{Unit: "worker", Input: []byte(`{"` + canary + `":1}`), Key: canary})
+	_, _, err = w.service.Submit(t.Context(), spool.Submission{Unit: "worker", Input: []byte(`{"` + canary + `":1}`), Key: canary})
 	if !fault.Is(err, fault.Input) {
 		t.Errorf("error %v", err)
 	}

@@ -2,27 +2,27 @@ package orchestrator
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
 	"path/filepath"
-	"slices"
-	"sync"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
 
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/capsule/unit"
-	"github.com/agent-on-demand/aod/handoff/gateway/ledger"
-	"github.com/agent-on-demand/aod/orchestrator/feature/models"
-	"github.com/agent-on-demand/aod/orchestrator/feature/schedules"
+	"github.com/agent-on-demand/aod/orchestrator/feature"
+	"github.com/agent-on-demand/aod/orchestrator/keys"
+	"github.com/agent-on-demand/aod/orchestrator/layout"
 	"github.com/agent-on-demand/aod/orchestrator/metrics"
+	"github.com/agent-on-demand/aod/orchestrator/questions"
 	"github.com/agent-on-demand/aod/orchestrator/queue"
+	"github.com/agent-on-demand/aod/orchestrator/records"
 	"github.com/agent-on-demand/aod/orchestrator/run"
 	"github.com/agent-on-demand/aod/orchestrator/store"
+	"github.com/agent-on-demand/aod/orchestrator/store/memory"
 	"github.com/agent-on-demand/aod/orchestrator/turns"
+	"github.com/agent-on-demand/aod/orchestrator/units"
 	"github.com/agent-on-demand/aod/runtime"
 )
 
@@ -30,177 +30,167 @@ import (
 // the tree of calls. A Service has a loop with a journal on disk, a Local one with a journal
 // in memory.
 type loop struct {
-	opts       Options
-	home       run.Home
-	kinds      run.Kinds
-	journal    journal
-	store      *store.Store // the journal of a Service, and what it alone asks of it; nil: of a Local
-	queue      *queue.Queue
-	logger     *slog.Logger
-	metrics    *metrics.Metrics
-	recent     *metrics.Recent
-	ledger     *ledger.Tree // of what runs spend on models
-	modelCache models.Cache
-	// findVersion returns a unit in a version that is kept; nil where no run is recovered.
-	findVersion func(ctx context.Context, name, version string) (*unit.Unit, error)
-	answers     answers // of people
-	sessions    *turns.Registry
-	schedules   *schedules.Scheduler // of a Service; nil: of a Local
-	switches    switches
-	durable     bool   // another process may go on with the runs
-	kept        string // where directories of attempts go that are to be kept; "" is nowhere
+	opts      Options
+	home      run.Home
+	kinds     run.Kinds
+	journal   journal
+	store     *store.Store // the journal of a Service, and what it alone asks of it; nil: of a Local
+	runs      *records.Reader
+	queue     *queue.Queue
+	logger    *slog.Logger
+	metrics   *metrics.Metrics
+	recent    *metrics.Recent
+	questions *questions.Registry // of a Service; nil: of a Local
+	sessions  *turns.Registry
+	rules     units.Rules
+	switches  units.Switches
+	durable   bool   // another process may go on with the runs
+	kept      string // where directories of attempts go that are to be kept; "" is nowhere
 
-	life   context.Context //nolint:containedctx // of the runs; its end detaches from them
-	detach context.CancelCauseFunc
-	begin  context.Context //nolint:containedctx // of what waits to begin; it ends with the admission
-	hold   context.CancelCauseFunc
-	jobs   sync.WaitGroup
-
-	mu       sync.Mutex
-	live     map[string]*job
-	left     map[string]bool // runs that are the next process's
-	closing  bool
-	draining bool // calls of live runs are admitted all the same
+	life          context.Context //nolint:containedctx // of the runs; its end detaches from them
+	detach        context.CancelCauseFunc
+	begin         context.Context //nolint:containedctx // of what waits to begin; it ends with the admission
+	stopAdmission context.CancelCauseFunc
+	jobs          *jobs
 }
 
-// journal stores runs: a store.Store does so on disk, a memory.Journal until the process ends.
-type journal interface {
-	models.Journal
-	// Insert, Save and Append return when everything is safe; see package store.
+// journal stores runs, by what is stored of them: a store.Store does so on disk, a memory.Journal until the
+// process ends.
+type journal struct {
+	Runs       runStore
+	Events     eventStore
+	Keys       keys.Rows
+	Steps      stepStore
+	Sessions   turns.Rows
+	ModelCalls feature.ModelCalls
+}
+
+func onDisk(s *store.Store) journal {
+	return journal{
+		Runs: s.Runs, Events: s.Events, Keys: s.Keys, Steps: s.Steps, Sessions: s.Sessions, ModelCalls: s.ModelCalls,
+	}
+}
+
+func inMemory() journal {
+	m := memory.New()
+	return journal{
+		Runs: m.Runs, Events: m.Events, Keys: m.Keys, Steps: m.Steps, Sessions: m.Sessions, ModelCalls: m.ModelCalls,
+	}
+}
+
+// runStore returns from Insert and Save when everything is safe; see package store. So do the others.
+type runStore interface {
+	records.Rows
 	Insert(ctx context.Context, r store.Run, key store.Key, events ...store.Event) error
 	Save(ctx context.Context, r store.Run, events ...store.Event) error
-	Append(ctx context.Context, run string, events ...store.Event) error
-	AppendOnce(ctx context.Context, key store.Key, run string, events ...store.Event) (fresh bool, err error)
-	Told(ctx context.Context, run, kind string, after int64, limit int) ([]store.Event, error)
-	Run(ctx context.Context, id string) (store.Run, error)
-	Runs(ctx context.Context, f store.Filter) (store.Page, error)
-	ByKey(ctx context.Context, key string) (run, fingerprint string, err error)
-	KeepStep(ctx context.Context, run string, step store.Step, events ...store.Event) error
-	Steps(ctx context.Context, run string, after int64, limit int) ([]store.Step, error)
-	SaveSession(ctx context.Context, session store.Session, run string, events ...store.Event) error
-	SaveTurn(ctx context.Context, session store.Session, turn store.Run, events ...store.Event) error
-	StepCounts(ctx context.Context, run string) (store.StepCounts, error)
 }
 
-// finder returns the unit with a name if the run may call it, else a NotFound fault.
-type finder func(ctx context.Context, name string) (*unit.Unit, error)
+type eventStore interface {
+	store.Teller
+	keys.Events
+}
+
+type stepStore interface {
+	records.StepRows
+	Keep(ctx context.Context, run string, step store.Step, events ...store.Event) error
+}
 
 // newLoop returns a loop that has started nothing. The caller sets journal and home before
 // the first run.
 func newLoop(opts Options) *loop {
 	l := &loop{
 		opts: opts, kinds: opts.Kinds, logger: opts.Logger, queue: queue.New(opts.Concurrency),
-		metrics: metrics.New(), recent: metrics.NewRecent(), ledger: ledger.New(), live: map[string]*job{},
-		left: map[string]bool{},
+		metrics: metrics.New(), recent: metrics.NewRecent(), jobs: newJobs(),
+	}
+	l.rules = units.Rules{
+		Kinds: opts.Kinds, Limits: opts.Limits, MaxTimeout: opts.MaxTimeout, Retries: opts.Retries,
+		Settings: opts.Units, Bounds: opts.Bounds,
 	}
 	l.queue.SetMemory(opts.MemoryBytes)
 	l.sessions = turns.New(turns.Options{
-		Living: opts.Sessions, Dir: l.sessionPath, Save: l.saveSession,
-		Cancel: l.cancelTurn, Logger: opts.Logger,
+		Kinds: opts.Kinds, Living: opts.Sessions, Save: l.saveSession, Logger: opts.Logger,
+		Dir:    func(id string) string { return filepath.Join(l.home.Dir, layout.Sessions, id) },
+		Cancel: func(run, reason string) { _, _ = l.Cancel(l.life, run, reason) }, // unless it has ended
 	})
 	l.life, l.detach = context.WithCancelCause(context.Background())
-	l.begin, l.hold = context.WithCancelCause(l.life)
+	l.begin, l.stopAdmission = context.WithCancelCause(l.life)
 	return l
+}
+
+// readRuns has the runs read, whose journal and home are known by then.
+func (l *loop) readRuns(questions records.Questions) *records.Reader {
+	l.runs = records.NewReader(records.Options{
+		Rows: l.journal.Runs, Steps: l.journal.Steps, Kinds: l.kinds, Runs: l.home.Runs, Live: l.jobs.heard,
+		Questions: questions,
+	})
+	return l.runs
 }
 
 func (l *loop) runPath(id string) string { return filepath.Join(l.home.Runs, id) }
 
-// job returns the job of a run, or nil if this process has none for it.
-func (l *loop) job(id string) *job {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.live[id]
-}
+// room returns a fault where need more bytes would leave less than MinFreeDisk.
+func (l *loop) room(need int64) error { return l.home.Disks.Room(need) }
 
-// jobsOf returns the jobs that are such.
-func (l *loop) jobsOf(such func(*job) bool) []*job {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return slices.DeleteFunc(slices.Collect(maps.Values(l.live)), func(j *job) bool { return !such(j) })
+// inUse returns the versions of units that runs and sessions go on with, as name@version, and the units of the runs.
+func (l *loop) inUse() (versions map[string]bool, used []*unit.Unit) {
+	versions = map[string]bool{}
+	for _, known := range l.sessions.All() {
+		row := known.Row()
+		versions[row.Unit+"@"+row.Version] = true
+	}
+	return versions, l.jobs.inUse(versions)
 }
 
 // isLive reports whether this process has, or had at its end, a job for a run that goes on,
 // or a session of that id.
-func (l *loop) isLive(id string) bool {
-	l.mu.Lock()
-	live := l.live[id] != nil || l.left[id]
-	l.mu.Unlock()
-	return live || l.sessions.Find(id) != nil
-}
-
-// leave notes that the next process goes on with a run: a sweep that ends after the run's job
-// doesn't take its container for a stray.
-func (l *loop) leave(id string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.left[id] = true
-}
-
-// register makes the job known, so that no sweep takes its files for strays.
-func (l *loop) register(j *job) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if isCall := j.Lineage.Parent != ""; l.closing && (!l.draining || !isCall) {
-		return fault.New(fault.Unavailable, "the server is shutting down").WithHint("try again in a moment")
-	}
-	l.live[j.ID] = j
-	l.jobs.Add(1)
-	return nil
-}
+func (l *loop) isLive(id string) bool { return l.jobs.has(id) || l.sessions.Find(id) != nil }
 
 func (l *loop) unregister(j *job) {
-	l.mu.Lock()
-	delete(l.live, j.ID)
-	l.mu.Unlock()
-	j.models.Close()
+	l.jobs.remove(j)
+	j.eachPart(feature.Part.Close)
+	if l.questions != nil {
+		l.questions.Forget(j.ID)
+	}
 	j.cancel(nil)
-	close(j.gone)
-	l.jobs.Done()
-}
-
-// running returns the number of jobs.
-func (l *loop) running() int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return len(l.live)
+	close(j.live.Gone)
+	l.jobs.going.Done()
 }
 
 // shutdown stops the admission and waits for the running runs until ctx ends. With drain it
 // also waits for the queued runs. The next process goes on with the others.
 func (l *loop) shutdown(ctx context.Context, drain bool) {
-	l.mu.Lock()
-	l.closing, l.draining = true, drain
-	l.mu.Unlock()
+	l.jobs.close(drain)
 	if !drain {
 		l.queue.Close()
-		l.hold(runtime.ErrDetach)
+		l.stopAdmission(runtime.ErrDetach)
 	}
 	idle := make(chan struct{})
 	go func() {
-		l.jobs.Wait()
+		l.jobs.going.Wait()
 		close(idle)
 	}()
 	select {
 	case <-idle:
 	case <-ctx.Done():
-		if left := l.running(); left > 0 {
+		if left := l.jobs.count(); left > 0 {
 			l.logger.Warn("runs are left to the next start", "runs", left)
 		}
 	}
-	l.mu.Lock()
-	l.draining = false
-	l.mu.Unlock()
+	l.jobs.close(false)
 	l.queue.Close() // runs that this process leaves free slots: no run may begin with one of those
 	l.detach(runtime.ErrDetach)
 	<-idle
 	l.sessions.Stop()
 }
 
-// openKinds gives the home to every kind. The home is locked by then.
-func (l *loop) openKinds() error {
-	for kind := range l.kinds.Each() {
-		if opener, ok := kind.(run.Opener); ok {
-			if err := opener.Open(l.home); err != nil {
+// initFeatures gives the features what they need of this process. It has its journal by then.
+func (l *loop) initFeatures(process feature.Process) error {
+	process.Life, process.Home, process.PayloadBytes, process.Kinds = l.life, l.home, l.opts.PayloadBytes, l.kinds
+	process.Events, process.ModelCalls, process.Store = l.journal.Events, l.journal.ModelCalls, l.store
+	process.Runs, process.Cancel, process.Logger = l.runs, l.Cancel, l.logger
+	for _, f := range l.opts.Features {
+		if needs, ok := f.(feature.Initializer); ok {
+			if err := needs.Init(process); err != nil {
 				return err
 			}
 		}
@@ -208,13 +198,15 @@ func (l *loop) openKinds() error {
 	return nil
 }
 
-func (l *loop) closeKinds() (err error) {
-	for kind := range l.kinds.Each() {
-		if opener, ok := kind.(run.Opener); ok {
-			err = errors.Join(err, opener.Close())
+// saveSession stores a session as it is now.
+func (l *loop) saveSession(row store.Session) error {
+	return l.persist(l.life, "save session", row.ID, func() error {
+		err := l.journal.Sessions.Save(context.WithoutCancel(l.life), row, "")
+		if fault.Is(err, fault.NotFound) {
+			return nil
 		}
-	}
-	return err
+		return err
+	})
 }
 
 const (

@@ -13,7 +13,6 @@ import (
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/internal/testing/testkit"
-	"github.com/agent-on-demand/aod/orchestrator/feature/models"
 	"github.com/agent-on-demand/aod/orchestrator/run"
 )
 
@@ -280,12 +279,12 @@ func TestWhoFollowsARunIsToldThatItsJobIsGone(t *testing.T) {
 	t.Parallel()
 	l := newLoop(Options{})
 	for n := range 20_000 {
-		j := l.lead(&run.Run{ID: fmt.Sprint(n)}, nil, models.Source{})
-		if err := l.register(j); err != nil {
+		j := l.lead(t.Context(), &run.Run{ID: fmt.Sprint(n)}, nil, nil)
+		if err := l.jobs.admit(j); err != nil {
 			t.Fatal(err)
 		}
 		go l.retire(j)
-		news, live := l.newsOf(j.ID)
+		news, live := l.jobs.heard(j.ID).Next()
 		if !live {
 			continue
 		}

@@ -13,6 +13,8 @@ import (
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/orchestrator/kind/container"
 	"github.com/agent-on-demand/aod/orchestrator/layout"
+	"github.com/agent-on-demand/aod/orchestrator/spool"
+	"github.com/agent-on-demand/aod/orchestrator/units"
 	"github.com/agent-on-demand/aod/runtime/docker/dockertest"
 )
 
@@ -53,7 +55,7 @@ func newLeaky(t *testing.T) *leaky {
 	l := &leaky{T: t, opts: settings{
 		Options: Options{
 			Home: filepath.Join(t.TempDir(), "server"), Sources: []string{sources}, Concurrency: 2,
-			RetryDelay: time.Millisecond, Retries: 1, Units: map[string]UnitSettings{},
+			RetryDelay: time.Millisecond, Retries: 1, Units: map[string]units.Settings{},
 		},
 		Containers: container.Options{Units: map[string]container.Extra{}, Labels: map[string]string{"aod.test": "orchestrator"}, UIDs: probeUIDs},
 	}}
@@ -76,7 +78,7 @@ func (l *leaky) start(engine container.Engine) {
 
 func (l *leaky) submit(unit, text string) string {
 	l.Helper()
-	record, _, err := l.service.Submit(l.Context(), Submission{Unit: unit, Input: encoded(message(text))})
+	record, _, err := l.service.Submit(l.Context(), spool.Submission{Unit: unit, Input: encoded(message(text))})
 	if err != nil {
 		l.Fatal(err)
 	}
@@ -88,7 +90,7 @@ func (l *leaky) until(id string, is func(api.Record) bool) (record api.Record) {
 	l.Helper()
 	within(l.T, func() bool {
 		var err error
-		if record, err = l.service.Get(l.Context(), id); err != nil {
+		if record, err = l.service.Runs.Get(l.Context(), id); err != nil {
 			l.Fatal(err)
 		}
 		return is(record)
@@ -130,19 +132,19 @@ func (l *leaky) cleanHome() {
 func (l *leaky) shown(id string) string {
 	l.Helper()
 	var all bytes.Buffer
-	record, err := l.service.Get(l.Context(), id)
+	record, err := l.service.Runs.Get(l.Context(), id)
 	if err != nil {
 		l.Fatal(err)
 	}
 	all.Write(encoded(record))
-	events, err := l.service.store.Events(l.Context(), id, 0, eventPage) // those that there are now
+	events, err := l.service.store.Events.List(l.Context(), id, 0, 200) // those that there are now
 	if err != nil {
 		l.Fatal(err)
 	}
 	for _, event := range events {
 		all.Write(event.Data)
 	}
-	for entry, err := range l.service.Log(l.Context(), id, false) {
+	for entry, err := range l.service.Feed.Log(l.Context(), id, false) {
 		if err != nil {
 			l.Fatal(err)
 		}
@@ -161,7 +163,7 @@ func TestAnAgentsRunIsMasked(t *testing.T) {
 	l := newLeaky(t)
 	id := l.submit("says", "key "+canaryMessage)
 	record := l.until(id, func(r api.Record) bool { return r.Outcome != "" })
-	l.until(id, func(api.Record) bool { return l.service.running() == 0 })
+	l.until(id, func(api.Record) bool { return l.service.jobs.count() == 0 })
 	shown := l.shown(id)
 	l.clean("what is shown", []byte(shown))
 	for _, want := range []string{`{"text":"you said key ****6789"}`, `{"message":"key ****6789"}`, "two ****6789\nsaid: key ****6789\n", " ****9abc end\n", "[PEM block masked]\n\n\nafter\n"} {
@@ -194,7 +196,7 @@ func TestAnInputWithNothingToMaskIsRerun(t *testing.T) {
 	if record.RerunOf != id || string(record.Output) != `{"text":"you said nothing of the kind"}` {
 		t.Errorf("%s", show(record))
 	}
-	l.until(again.ID, func(api.Record) bool { return l.service.running() == 0 })
+	l.until(again.ID, func(api.Record) bool { return l.service.jobs.count() == 0 })
 }
 
 // Another process tries it again with the true input, and removes that in the end.
@@ -232,7 +234,7 @@ func TestAMaskedRunIsTriedAgainAfterARestart(t *testing.T) {
 		t.Errorf("the second attempt had another input than the first: %s", shown)
 	}
 	l.clean("what is shown", []byte(shown))
-	l.until(id, func(api.Record) bool { return l.service.running() == 0 })
+	l.until(id, func(api.Record) bool { return l.service.jobs.count() == 0 })
 	l.cleanHome()
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/orchestrator/spool"
 	"github.com/agent-on-demand/aod/runtime/docker/dockertest"
 )
 
@@ -36,16 +37,16 @@ func TestAHandoffToAnAgentIsMasked(t *testing.T) {
 	}
 	l.start(dockertest.Require(t))
 	const told = "key " + canaryMessage
-	parent, _, err := l.service.Submit(t.Context(), Submission{Unit: "calls", Input: encoded(message(told))})
+	parent, _, err := l.service.Submit(t.Context(), spool.Submission{Unit: "calls", Input: encoded(message(told))})
 	if err != nil {
 		t.Fatal(err)
 	}
 	parent = l.until(parent.ID, func(r api.Record) bool { return r.Outcome != "" })
-	l.until(parent.ID, func(api.Record) bool { return l.service.running() == 0 })
+	l.until(parent.ID, func(api.Record) bool { return l.service.jobs.count() == 0 })
 	if parent.Outcome != api.Success || parent.InputMasked || string(parent.Input) != string(encoded(message(told))) || !strings.Contains(string(parent.Output), `"you said key ****6789"`) {
 		t.Errorf("the caller: %s", show(parent))
 	}
-	page, err := l.service.List(t.Context(), api.Filter{Parent: parent.ID})
+	page, err := l.service.Runs.List(t.Context(), api.Filter{Parent: parent.ID})
 	if err != nil || len(page.Runs) != 1 {
 		t.Fatalf("%+v %v", page, err)
 	}

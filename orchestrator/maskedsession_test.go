@@ -12,6 +12,8 @@ import (
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/orchestrator/layout"
+	"github.com/agent-on-demand/aod/orchestrator/questions"
+	"github.com/agent-on-demand/aod/orchestrator/spool"
 	"github.com/agent-on-demand/aod/runtime/docker/dockertest"
 )
 
@@ -73,18 +75,18 @@ func TestALivingSessionIsMasked(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.start(engine)
-	session, err := l.service.CreateSession(t.Context(), "talks", nil)
+	session, err := l.service.Sessions.Create(t.Context(), "talks", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	record, _, err := l.service.Submit(t.Context(), Submission{Session: session.ID, Input: encoded(message("key " + canaryMessage))})
+	record, _, err := l.service.Submit(t.Context(), spool.Submission{Session: session.ID, Input: encoded(message("key " + canaryMessage))})
 	if err != nil {
 		t.Fatal(err)
 	}
 	id := record.ID
 	var asked api.Question
 	l.until(id, func(api.Record) bool {
-		page, err := l.service.Questions(t.Context(), QuestionFilter{Run: id})
+		page, err := l.service.Questions.List(t.Context(), questions.Filter{Run: id})
 		if err != nil || len(page.Questions) == 0 {
 			return false
 		}
@@ -102,11 +104,11 @@ func TestALivingSessionIsMasked(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.start(engine)
-	if err := l.service.Answer(t.Context(), asked.ID, api.Answer{Action: "allow"}); err != nil {
+	if err := l.service.Questions.Answer(t.Context(), asked.ID, api.Answer{Action: "allow"}); err != nil {
 		t.Fatal(err)
 	}
 	record = l.until(id, func(r api.Record) bool { return r.Outcome != "" })
-	l.until(id, func(api.Record) bool { return l.service.running() == 0 })
+	l.until(id, func(api.Record) bool { return l.service.jobs.count() == 0 })
 	shown := l.shown(id)
 	l.clean("what is shown", []byte(shown))
 	if want := `{"text":"the key is ****6789 and more of ****6789"}`; string(record.Output) != want {
@@ -128,7 +130,7 @@ func TestALivingSessionIsMasked(t *testing.T) {
 	if _, _, err := l.service.Rerun(t.Context(), id, "", api.Rerun{}); !fault.Is(err, fault.Conflict) {
 		t.Errorf("a rerun of a masked turn: %v", err)
 	}
-	if _, err := l.service.CloseSession(t.Context(), session.ID, "it is over"); err != nil {
+	if _, err := l.service.Sessions.Close(t.Context(), session.ID, "it is over"); err != nil {
 		t.Fatal(err)
 	}
 	within(t, func() bool { _, err := os.Stat(filepath.Join(l.opts.Home, live)); return os.IsNotExist(err) }, func() string { return "the session's files stay" })
@@ -153,7 +155,7 @@ func TestTheRunsOfAFlowsAgentsAreMasked(t *testing.T) {
 	if want := `{"gave":"you said ****6789"}`; string(record.Output) != want {
 		t.Errorf("%s, want %s: %+v", record.Output, want, record.Error)
 	}
-	page, err := l.service.List(t.Context(), api.Filter{Unit: "says"})
+	page, err := l.service.Runs.List(t.Context(), api.Filter{Unit: "says"})
 	if err != nil || len(page.Runs) != 1 {
 		t.Fatalf("%+v %v", page, err)
 	}
@@ -166,6 +168,6 @@ func TestTheRunsOfAFlowsAgentsAreMasked(t *testing.T) {
 	if _, _, err := l.service.Rerun(t.Context(), called, "", api.Rerun{}); !fault.Is(err, fault.Conflict) {
 		t.Errorf("a rerun of it: %v", err)
 	}
-	l.until(id, func(api.Record) bool { return l.service.running() == 0 })
+	l.until(id, func(api.Record) bool { return l.service.jobs.count() == 0 })
 	l.cleanBut()
 }

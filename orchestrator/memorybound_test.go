@@ -8,13 +8,15 @@ import (
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/capsule"
 	"github.com/agent-on-demand/aod/capsule/unit"
+	"github.com/agent-on-demand/aod/orchestrator/spool"
+	"github.com/agent-on-demand/aod/orchestrator/units"
 	"github.com/agent-on-demand/aod/runtime/enginetest"
 )
 
 // memoryGiven gives "worker" a memory limit.
 func memoryGiven(bytes int64) func(*settings) {
 	return func(o *settings) {
-		o.Units["worker"] = UnitSettings{Given: unit.Given{Limits: capsule.Limits{MemoryBytes: bytes}}}
+		o.Units["worker"] = units.Settings{Given: unit.Given{Limits: capsule.Limits{MemoryBytes: bytes}}}
 	}
 }
 
@@ -25,7 +27,7 @@ func totalMemory(bytes int64) func(*settings) {
 
 func (w *fixture) memory() api.MemoryStats {
 	w.t.Helper()
-	stats, err := w.service.Stats(w.t.Context())
+	stats, err := w.service.Figures.Stats(w.t.Context())
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -84,7 +86,7 @@ func TestARunThatNeverFitsIsRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newFixture(t, c.change...)
 			within(t, func() bool { return w.memory().LimitBytes > 0 }, func() string { return "no bound is known" })
-			_, _, err := w.service.Submit(t.Context(), Submission{Unit: "worker", Input: []byte(`{}`)})
+			_, _, err := w.service.Submit(t.Context(), spool.Submission{Unit: "worker", Input: []byte(`{}`)})
 			if !fault.Is(err, fault.Forbidden) {
 				t.Fatal(err)
 			}
@@ -104,7 +106,7 @@ func TestARunThatNeverFitsIsRefused(t *testing.T) {
 func TestACallerDoesNotWaitForItsOwnMemory(t *testing.T) {
 	t.Parallel()
 	w := newCallFixture(t, totalMemory(600<<20), func(o *settings) {
-		o.Units["caller"] = UnitSettings{Given: unit.Given{MayCall: []string{"worker"}}}
+		o.Units["caller"] = units.Settings{Given: unit.Given{MayCall: []string{"worker"}}}
 	})
 	id := w.submitScript(script{Mark: "a", Calls: []script{{Target: "worker"}}})
 	if record := w.await(id); record.Outcome != api.Success {

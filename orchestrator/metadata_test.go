@@ -8,12 +8,13 @@ import (
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/orchestrator/spool"
 )
 
 func TestARunIsFoundByItsMetadata(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
-	ada := Submission{Unit: "worker", Input: encoded(orders{Mark: "a"}), Metadata: map[string]string{"user_id": "ada", "mode": "LIVE"}, Key: "k"}
+	ada := spool.Submission{Unit: "worker", Input: encoded(orders{Mark: "a"}), Metadata: map[string]string{"user_id": "ada", "mode": "LIVE"}, Key: "k"}
 	record, _, err := w.service.Submit(t.Context(), ada)
 	if err != nil {
 		t.Fatal(err)
@@ -38,7 +39,7 @@ func TestARunIsFoundByItsMetadata(t *testing.T) {
 	if diff := cmp.Diff(want, w.found(ada.Metadata)); diff != "" {
 		t.Errorf("after another start: %s", diff)
 	}
-	if _, err := w.service.Prune(t.Context(), api.PruneOptions{}); err != nil {
+	if _, err := w.service.Retention.Prune(t.Context(), api.PruneOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	if found := w.found(ada.Metadata); len(found) > 0 {
@@ -50,12 +51,12 @@ func TestARunIsFoundByItsMetadata(t *testing.T) {
 // their records.
 func (w *fixture) found(metadata map[string]string) (ids []string) {
 	w.t.Helper()
-	page, err := w.service.List(w.t.Context(), api.Filter{Metadata: metadata})
+	page, err := w.service.Runs.List(w.t.Context(), api.Filter{Metadata: metadata})
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	for _, r := range page.Runs {
-		record, err := w.service.Get(w.t.Context(), r.ID)
+		record, err := w.service.Runs.Get(w.t.Context(), r.ID)
 		if diff := cmp.Diff(record.Metadata, r.Metadata); err != nil || diff != "" {
 			w.t.Errorf("%v %s", err, diff)
 		}
@@ -67,7 +68,7 @@ func (w *fixture) found(metadata map[string]string) (ids []string) {
 func TestMetadataIsAPartOfWhatAKeyStandsFor(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
-	sub := Submission{Unit: "worker", Metadata: map[string]string{"user_id": "ada", "mode": "DEMO"}, Key: "k"}
+	sub := spool.Submission{Unit: "worker", Metadata: map[string]string{"user_id": "ada", "mode": "DEMO"}, Key: "k"}
 	first, _, err := w.service.Submit(t.Context(), sub)
 	if err != nil {
 		t.Fatal(err)
@@ -87,8 +88,8 @@ func TestMetadataIsAPartOfWhatAKeyStandsFor(t *testing.T) {
 func TestMetadataThatIsRefusedLeavesNothing(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
-	_, _, err := w.service.Submit(t.Context(), Submission{Unit: "worker", Metadata: map[string]string{"k": ""}, Key: "k"})
-	if page, listed := w.service.List(t.Context(), api.Filter{}); !fault.Is(err, fault.Input) || listed != nil || len(page.Runs) != 0 {
+	_, _, err := w.service.Submit(t.Context(), spool.Submission{Unit: "worker", Metadata: map[string]string{"k": ""}, Key: "k"})
+	if page, listed := w.service.Runs.List(t.Context(), api.Filter{}); !fault.Is(err, fault.Input) || listed != nil || len(page.Runs) != 0 {
 		t.Errorf("%v %v, %d runs", err, listed, len(page.Runs))
 	}
 }
@@ -100,7 +101,7 @@ func TestCallsInheritMetadata(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	record, _, err := w.service.Submit(t.Context(), Submission{Unit: "caller", Input: raw, Metadata: map[string]string{"user_id": "ada"}})
+	record, _, err := w.service.Submit(t.Context(), spool.Submission{Unit: "caller", Input: raw, Metadata: map[string]string{"user_id": "ada"}})
 	if err != nil {
 		t.Fatal(err)
 	}

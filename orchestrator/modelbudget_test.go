@@ -11,13 +11,14 @@ import (
 	"github.com/agent-on-demand/aod/capsule"
 	"github.com/agent-on-demand/aod/capsule/unit"
 	"github.com/agent-on-demand/aod/handoff/gateway/ledger"
+	"github.com/agent-on-demand/aod/orchestrator/units"
 )
 
 // A request of the tests can take 1219 tokens at most, and takes 10.
 func TestABudgetOfModelsHoldsWhoeverSetIt(t *testing.T) {
 	t.Parallel()
 	given := func(b capsule.Budgets) func(*settings) {
-		return func(o *settings) { o.Units = map[string]UnitSettings{"caller": {Given: unit.Given{Budgets: b}}} }
+		return func(o *settings) { o.Units = map[string]units.Settings{"caller": {Given: unit.Given{Budgets: b}}} }
 	}
 	for name, c := range map[string]struct {
 		agent  string
@@ -112,7 +113,7 @@ func TestATreeOfRunsIsNeverOverItsBudget(t *testing.T) {
 	id := w.submitScript(s)
 	w.double.mu.Lock()
 	w.double.looks = func() {
-		spent, reserved := w.service.ledger.Spent(id)
+		spent, reserved := w.models().Spent(id)
 		if sum := spent.Plus(reserved); sum.Tokens > budget {
 			t.Errorf("%d tokens are spent or set aside", sum.Tokens)
 		}
@@ -179,7 +180,7 @@ func TestWhatHasRoomWhenOthersAreDoneWaitsForThem(t *testing.T) {
 	defer release()
 	id := w.submitScript(script{Mark: "a", AtOnce: true, Asks: asks(3)})
 	within(t, func() bool { return w.double.now() == 1 }, func() string { return "nobody asks" })
-	if spent, reserved := w.service.ledger.Spent(id); spent != (ledger.Amount{}) || reserved.Tokens <= 1000 {
+	if spent, reserved := w.models().Spent(id); spent != (ledger.Amount{}) || reserved.Tokens <= 1000 {
 		t.Errorf("%+v %+v: the test has no point", spent, reserved)
 	}
 	release()

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/agent-on-demand/aod/orchestrator/feature/models"
 )
 
 func TestAnAnswerOfAModelIsGivenAgain(t *testing.T) {
@@ -24,7 +26,7 @@ func TestAnAnswerOfAModelIsGivenAgain(t *testing.T) {
 	if w.double.requests() != 1 || !cmp.Equal(w.answers["again"], []string{w.answers["first"][0], w.answers["first"][0]}) {
 		t.Errorf("%d requests: %q", w.double.requests(), w.answers)
 	}
-	calls, err := w.service.ModelCalls(t.Context(), id)
+	calls, err := models.ReadCalls(w.service.runPath(id))
 	if err != nil || len(calls) != 2 || calls[0].Source != "cache" || calls[0].Charged != 0 || calls[0].Status != 200 || record.Models != nil {
 		t.Errorf("%+v %v %+v", calls, err, record.Models)
 	}

@@ -216,3 +216,9 @@ func (w *modelWorld) told(mark string) []string {
 func asks(n int) []modelAsk { return make([]modelAsk, n) }
 
 func times(status string, n int) []string { return slices.Repeat([]string{status}, n) }
+
+// models is the feature of the service that is there now.
+func (w *modelWorld) models() *models.Feature {
+	found, _ := FeatureOf[*models.Feature](w.service)
+	return found
+}

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/orchestrator/feature/models"
 	"github.com/agent-on-demand/aod/orchestrator/store"
 )
 
@@ -40,7 +41,7 @@ func TestARequestThatARestartCutOffIsChargedInFull(t *testing.T) {
 	defer release()
 	id := w.submitScript(script{Mark: "a", Asks: []modelAsk{{Key: "one"}}})
 	within(t, func() bool { return w.double.now() == 1 }, func() string { return "nobody asks" })
-	_, worst := w.service.ledger.Spent(id)
+	_, worst := w.models().Spent(id)
 	w.stop()
 	release()
 	w.start()
@@ -62,7 +63,7 @@ func TestARequestThatARestartCutOffIsChargedInFull(t *testing.T) {
 // wantListed wants the calls that are listed with a run to be those in its record.
 func (w *modelWorld) wantListed(id string, want *api.ModelUsage) {
 	w.t.Helper()
-	kept, err := w.service.ModelCalls(w.t.Context(), id)
+	kept, err := models.ReadCalls(w.service.runPath(id))
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -156,7 +157,7 @@ func TestWhatADeadProcessSetAsideCountsInTheWholeTree(t *testing.T) {
 	if m := leafs.Models; m == nil || m.Charged != 1905 || m.Calls != 2 || m.Estimated != 1 {
 		t.Errorf("%+v", m)
 	}
-	listed, err := w.service.ModelCalls(t.Context(), callee)
+	listed, err := models.ReadCalls(w.service.runPath(callee))
 	if err != nil || len(listed) != 4 || listed[0].Charged != 1900 || !listed[0].Estimated || listed[0].Attempts != 2 || listed[1].Charged != 5 || listed[1].Estimated {
 		t.Errorf("%+v %v", listed, err)
 	}
@@ -164,7 +165,7 @@ func TestWhatADeadProcessSetAsideCountsInTheWholeTree(t *testing.T) {
 
 // callee returns the latest run that a run called, "" while there is none.
 func (w *modelWorld) callee(id string) string {
-	page, err := w.service.store.Runs(w.t.Context(), store.Filter{Parent: id})
+	page, err := w.service.store.Runs.List(w.t.Context(), store.Filter{Parent: id})
 	if err != nil || len(page.Runs) == 0 {
 		return ""
 	}
@@ -179,11 +180,11 @@ func (w *modelWorld) setAside(id, data string, row store.ModelCall) {
 		w.t.Fatal(err)
 	}
 	row.At, row.Cost, row.Data = time.Now(), row.Tokens*1000, []byte(data)
-	if row.N, err = s.store.AddModelCall(w.t.Context(), id, row); err != nil {
+	if row.N, err = s.store.ModelCalls.Add(w.t.Context(), id, row); err != nil {
 		w.t.Fatal(err)
 	}
 	if row.Settled {
-		if err := s.store.SaveModelCall(w.t.Context(), id, row); err != nil {
+		if err := s.store.ModelCalls.Save(w.t.Context(), id, row); err != nil {
 			w.t.Fatal(err)
 		}
 	}

@@ -44,7 +44,7 @@ func TestARunAsksAModel(t *testing.T) {
 			t.Errorf("there is no %s:\n%s", metric, all)
 		}
 	}
-	exchange, err := w.service.ModelExchange(t.Context(), id, 1)
+	exchange, err := models.ReadExchange(w.service.runPath(id), 1)
 	if err != nil || string(exchange.Request) != asks(1)[0].body() || !strings.Contains(string(exchange.Answer), "Blue, 1.") {
 		t.Errorf("%s %s %v", exchange.Request, exchange.Answer, err)
 	}
@@ -57,7 +57,7 @@ func TestARunAsksAModel(t *testing.T) {
 // its transcript, numbered alike.
 func (w *modelWorld) wantCalls(id string, n int) {
 	w.t.Helper()
-	kept, err := w.service.ModelCalls(w.t.Context(), id)
+	kept, err := models.ReadCalls(w.service.runPath(id))
 	if err != nil || len(kept) != n {
 		w.t.Fatalf("%d calls are kept, %v", len(kept), err)
 	}
@@ -96,7 +96,7 @@ func TestWhatARunMayNotAskIsRefusedAndTold(t *testing.T) {
 	w := newModelWorld(t, "")
 	id := w.submitScript(script{Mark: "a", Asks: []modelAsk{{Body: `{"model":"other","messages":[]}`}}})
 	record := w.await(id)
-	calls, err := w.service.ModelCalls(t.Context(), id)
+	calls, err := models.ReadCalls(w.service.runPath(id))
 	if err != nil || len(calls) != 1 || calls[0].Status < 400 || calls[0].Rule == "" || record.Models != nil || w.double.requests() > 0 {
 		t.Errorf("%+v %v %+v", calls, err, record.Models)
 	}
@@ -116,7 +116,7 @@ func TestCallsThatNobodyChargesForAreListedUpToABound(t *testing.T) {
 	s.Asks = append(s.Asks, modelAsk{})
 	id := w.submitScript(s)
 	record := w.await(id)
-	calls, err := w.service.ModelCalls(t.Context(), id)
+	calls, err := models.ReadCalls(w.service.runPath(id))
 	if err != nil || len(calls) != listedFree+1 || calls[listedFree].Charged != billedEach {
 		t.Errorf("%d calls are listed, %v", len(calls), err)
 	}
@@ -143,7 +143,7 @@ func TestAConversationThatGrowsIsKeptOnceAndReadWhole(t *testing.T) {
 	w.await(id)
 	var asked, kept []string
 	for n := range turns {
-		exchange, err := w.service.ModelExchange(t.Context(), id, int64(n+1))
+		exchange, err := models.ReadExchange(w.service.runPath(id), int64(n+1))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -170,7 +170,7 @@ func TestWithoutATranscriptOnlyFiguresAreKept(t *testing.T) {
 			id := w.submitScript(script{Mark: "a", Asks: asks(2)})
 			w.await(id)
 			w.wantCalls(id, 2)
-			if _, err := w.service.ModelExchange(t.Context(), id, 1); !fault.Is(err, fault.NotFound) {
+			if _, err := models.ReadExchange(w.service.runPath(id), 1); !fault.Is(err, fault.NotFound) {
 				t.Error(err)
 			}
 			for _, word := range []string{"colour of the sky", "Blue, "} {
@@ -208,11 +208,11 @@ func TestAFullTranscriptGoesOnWithFiguresAlone(t *testing.T) {
 	id := w.submitScript(script{Mark: "a", Asks: []modelAsk{{Bytes: most / 2}, {Bytes: most/2 + 1}, {}}})
 	w.await(id)
 	w.wantCalls(id, 3)
-	if _, err := w.service.ModelExchange(t.Context(), id, 1); err != nil {
+	if _, err := models.ReadExchange(w.service.runPath(id), 1); err != nil {
 		t.Error(err)
 	}
 	for n := int64(2); n <= 3; n++ {
-		if _, err := w.service.ModelExchange(t.Context(), id, n); !fault.Is(err, fault.NotFound) {
+		if _, err := models.ReadExchange(w.service.runPath(id), n); !fault.Is(err, fault.NotFound) {
 			t.Errorf("call %d: %v", n, err)
 		}
 	}
@@ -244,7 +244,7 @@ func TestATranscriptIsReadThoughItsLastLineIsTorn(t *testing.T) {
 	w.open("go")
 	w.await(id)
 	w.wantCalls(id, 2)
-	if exchange, err := w.service.ModelExchange(t.Context(), id, 2); err != nil || !json.Valid(exchange.Request) {
+	if exchange, err := models.ReadExchange(w.service.runPath(id), 2); err != nil || !json.Valid(exchange.Request) {
 		t.Errorf("%+v %v", exchange, err)
 	}
 }
@@ -293,7 +293,7 @@ func TestNoKeyOfAProviderIsSeenAnywhere(t *testing.T) {
 		mark := fmt.Sprint("quote", kind)
 		id := w.submitScript(script{Mark: mark, Asks: []modelAsk{{Key: mark}}})
 		record := w.await(id)
-		exchange, err := w.service.ModelExchange(t.Context(), id, 1)
+		exchange, err := models.ReadExchange(w.service.runPath(id), 1)
 		for what, text := range map[string]string{
 			"the answer": fmt.Sprint(w.answers[mark]), "the record": show(record), "the API": fmt.Sprintf("%s %s %v", exchange.Request, exchange.Answer, err),
 			"the events": fmt.Sprint(w.events(id, 0)), "the metrics": w.metrics(), "the log": log.String(),

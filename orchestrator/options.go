@@ -7,12 +7,11 @@ import (
 
 	"github.com/agent-on-demand/aod/capsule/unit"
 	"github.com/agent-on-demand/aod/handoff"
-	"github.com/agent-on-demand/aod/handoff/egress"
-	"github.com/agent-on-demand/aod/handoff/upstream"
+	"github.com/agent-on-demand/aod/handoff/capsuleapi"
 	"github.com/agent-on-demand/aod/internal/bytegate"
-	"github.com/agent-on-demand/aod/orchestrator/feature/models"
-	"github.com/agent-on-demand/aod/orchestrator/feature/schedules"
+	"github.com/agent-on-demand/aod/orchestrator/feature"
 	"github.com/agent-on-demand/aod/orchestrator/run"
+	"github.com/agent-on-demand/aod/orchestrator/units"
 	"github.com/agent-on-demand/aod/runtime"
 )
 
@@ -38,19 +37,10 @@ type Options struct {
 
 	Handoffs handoff.Limits // of what runs may call; zero fields are the defaults
 
-	Models models.Models // what runs may ask of models
-	// Upstreams are what runs may ask of services whose keys stay outside; nil: there are none.
-	Upstreams *upstream.Upstreams
-	Mounts    []handoff.Mount // further protocols that capsules speak
+	Features []feature.Feature  // what takes part in runs
+	Mounts   []capsuleapi.Mount // further protocols that capsules speak
 
-	Egress *egress.Door // the way of runs to hosts by name; default one without exceptions
-
-	Pushes Pushes // of a Service: what receivers elsewhere are told; by default nobody may ask for it
-
-	Sessions    int // containers that live on between the turns of sessions, of a Service; default 8
-	MCPSessions int // with MCP servers at once that a client of a Service has; default 100
-
-	Clock schedules.Clock // what schedules go by; default the machine's
+	Sessions int // containers that live on between the turns of sessions, of a Service; default 8
 
 	PayloadBytes int64 // of an input; default 1 MiB
 	MinFreeDisk  int64 // on the disks of the home and of the engine; below it nothing new begins; default 0, no bound
@@ -59,18 +49,12 @@ type Options struct {
 	RetentionSize int64         // of all that is kept of finished runs, in bytes; 0 is no bound
 	SweepInterval time.Duration // default 10 minutes
 
-	Units map[string]UnitSettings // by name
+	AroundCommit func(commit func() error) error // of a test: see store.Options
+
+	Units map[string]units.Settings // by name
 	// Bounds are the most that a unit may have, an uploaded one or one of a directory; nil
 	// bounds nothing beside MaxTimeout.
 	Bounds func(name string, uploaded bool) unit.Bounds
-}
-
-// UnitSettings are the operator's settings for one unit. A zero field leaves the default.
-type UnitSettings struct {
-	unit.Given
-	Concurrency int           // runs at once
-	Queue       int           // runs that may wait
-	QueueWait   time.Duration // for which one may wait
 }
 
 func (o Options) withDefaults() Options {
@@ -83,15 +67,8 @@ func (o Options) withDefaults() Options {
 	setDefault(&o.RetryDelay, time.Second)
 	setDefault(&o.MaxTimeout, 24*time.Hour)
 	setDefault(&o.Sessions, 8)
-	setDefault(&o.MCPSessions, 100)
 	setDefault(&o.PayloadBytes, 1<<20)
 	setDefault(&o.SweepInterval, 10*time.Minute)
-	if o.Egress == nil {
-		o.Egress = egress.New(egress.Options{})
-	}
-	if o.Pushes.Door == nil {
-		o.Pushes.Door = egress.New(egress.Options{})
-	}
 	if o.Handoffs.Memory == nil {
 		o.Handoffs.Memory = bytegate.New(0)
 	}

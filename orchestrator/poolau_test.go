@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/orchestrator/spool"
 )
 
 func TestAWaitingUnitGetsItsCall(t *testing.T) {
@@ -19,15 +20,15 @@ func TestAWaitingUnitGetsItsCall(t *testing.T) {
 	})
 	for _, mood := range []string{"good", "bad"} { // the first asks for its card besides
 		w.awaitPoolUnit("reader", "one waits", func(s api.PoolUnit) bool { return len(s.Waiting) > 0 })
-		spool, err := w.service.NewSpool()
+		files, err := w.service.NewSpool()
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := spool.Add("stdin", "text", strings.NewReader("of "+mood), 100); err != nil {
+		if err := files.Add("stdin", "text", strings.NewReader("of "+mood), 100); err != nil {
 			t.Fatal(err)
 		}
 		input := fmt.Sprintf(`{"prompt":"tell","env":{"MOOD":%q}}`, mood)
-		record, _, err := w.service.Submit(t.Context(), Submission{Unit: "reader", Input: json.RawMessage(input), Files: spool})
+		record, _, err := w.service.Submit(t.Context(), spool.Submission{Unit: "reader", Input: json.RawMessage(input), Files: files})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -10,19 +10,20 @@ import (
 	"testing"
 
 	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/orchestrator/spool"
 )
 
 // submitDoc has a run accepted that copies an input file of this name.
 func (w *fixture) submitDoc(unit, name, content string) string {
 	w.t.Helper()
-	spool, err := w.service.NewSpool()
+	files, err := w.service.NewSpool()
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	if err := spool.Add("doc", name, strings.NewReader(content), 100); err != nil {
+	if err := files.Add("doc", name, strings.NewReader(content), 100); err != nil {
 		w.t.Fatal(err)
 	}
-	record, _, err := w.service.Submit(w.t.Context(), Submission{Unit: unit, Input: encoded(orders{Mark: "doc", File: "copy"}), Files: spool})
+	record, _, err := w.service.Submit(w.t.Context(), spool.Submission{Unit: unit, Input: encoded(orders{Mark: "doc", File: "copy"}), Files: files})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -31,7 +32,7 @@ func (w *fixture) submitDoc(unit, name, content string) string {
 
 func (w *fixture) wantCopy(r api.Record, content string) {
 	w.t.Helper()
-	f, _, err := w.service.OpenFile(w.t.Context(), r.ID, "copy")
+	f, _, err := w.service.Files.Open(w.t.Context(), r.ID, "copy")
 	if err != nil {
 		w.t.Fatalf("%v: %s", err, show(r))
 	}

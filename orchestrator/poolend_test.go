@@ -9,6 +9,7 @@ import (
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/internal/testing/testkit"
 	"github.com/agent-on-demand/aod/orchestrator/run"
+	"github.com/agent-on-demand/aod/orchestrator/spool"
 	"github.com/agent-on-demand/aod/runtime"
 )
 
@@ -34,7 +35,7 @@ func TestARunInAWaitingSandboxIsEndedAsAnyOther(t *testing.T) {
 				w.awaitPoolUnit(unit, "one has waited for longer than the run may take", func(s api.PoolUnit) bool {
 					return len(s.Waiting) > 0 && time.Since(s.Waiting[0].Since) > limit
 				})
-				record, _, err := w.service.Submit(t.Context(), Submission{Unit: unit, Input: encoded(o), Timeout: limit})
+				record, _, err := w.service.Submit(t.Context(), spool.Submission{Unit: unit, Input: encoded(o), Timeout: limit})
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/capsule/unit"
+	"github.com/agent-on-demand/aod/orchestrator/units"
 	"github.com/agent-on-demand/aod/runtime"
 	"github.com/agent-on-demand/aod/runtime/enginetest"
 )
@@ -25,7 +26,7 @@ func newPoolFixture(t *testing.T, warm map[string]int, change ...func(*settings)
 		}
 		o.Containers.Pool.Size = 8
 		for name, n := range warm {
-			o.Units[name] = UnitSettings{Given: unit.Given{Warm: &n}}
+			o.Units[name] = units.Settings{Given: unit.Given{Warm: &n}}
 		}
 	}}, change...)...)
 }
@@ -96,7 +97,7 @@ func (w *fixture) ended(program enginetest.Program) enginetest.Program {
 
 // poolUnit returns the pool's figures of a unit.
 func (w *fixture) poolUnit(unit string) api.PoolUnit {
-	for _, pooled := range w.service.Pool().Units {
+	for _, pooled := range w.service.Figures.Pool().Units {
 		if pooled.Unit == unit {
 			return pooled
 		}
@@ -107,7 +108,7 @@ func (w *fixture) poolUnit(unit string) api.PoolUnit {
 func (w *fixture) awaitPoolUnit(unit, what string, is func(api.PoolUnit) bool) (pooled api.PoolUnit) {
 	w.t.Helper()
 	within(w.t, func() bool { pooled = w.poolUnit(unit); return is(pooled) }, func() string {
-		return what + ": " + strings.TrimSpace(string(mustJSON(w.service.Pool())))
+		return what + ": " + strings.TrimSpace(string(mustJSON(w.service.Figures.Pool())))
 	})
 	return pooled
 }

@@ -42,7 +42,7 @@ func TestWhatWasWrittenBeforeTheClaimBelongsToTheRun(t *testing.T) {
 // lines are those of a run's log.
 func (w *fixture) lines(id string) (lines []string) {
 	w.t.Helper()
-	for entry, err := range w.service.Log(w.t.Context(), id, false) {
+	for entry, err := range w.service.Feed.Log(w.t.Context(), id, false) {
 		if err != nil {
 			w.t.Fatal(err)
 		}

@@ -34,7 +34,7 @@ type watchedHost struct {
 	id string
 }
 
-func (h watchedHost) job() *job { return h.w.latest.Load().job(h.id) }
+func (h watchedHost) job() *job { return h.w.latest.Load().jobs.get(h.id) }
 
 func (h watchedHost) Aside(ctx context.Context, wait func()) error { return h.job().Aside(ctx, wait) }
 

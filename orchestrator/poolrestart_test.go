@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"github.com/agent-on-demand/aod/api"
-	"github.com/agent-on-demand/aod/handoff"
 	"github.com/agent-on-demand/aod/internal/testing/testkit"
 	"github.com/agent-on-demand/aod/orchestrator/pool"
+	"github.com/agent-on-demand/aod/orchestrator/spool"
 	"github.com/agent-on-demand/aod/orchestrator/store"
 	"github.com/agent-on-demand/aod/runtime"
 )
@@ -34,12 +34,12 @@ func (w *fixture) dieClaiming(unit string, m claimed, o orders, limit time.Durat
 	blocker := w.submitTo(unit, orders{Mark: "blocker", Until: "free"})
 	w.until(blocker, running)
 	w.awaitPoolUnit(unit, "one has waited", func(s api.PoolUnit) bool { return len(s.Waiting) > 0 && time.Since(s.Waiting[0].Since) > limit })
-	record, _, err := w.service.Submit(w.t.Context(), Submission{Unit: unit, Input: encoded(o), Timeout: limit})
+	record, _, err := w.service.Submit(w.t.Context(), spool.Submission{Unit: unit, Input: encoded(o), Timeout: limit})
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	id = record.ID
-	waiting = w.inContainers.Pool().Acquire(w.service.job(id).Unit) // its turn doesn't come in this process
+	waiting = w.inContainers.Pool().Acquire(w.service.jobs.get(id).Unit) // its turn doesn't come in this process
 	w.stop()
 	w.suppose(id, waiting, m)
 	w.start()
@@ -60,12 +60,12 @@ func (w *fixture) suppose(id string, waiting *pool.Sandbox, m claimed) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	left, err := s.store.Unfinished(w.t.Context())
+	left, err := s.store.Runs.Unfinished(w.t.Context())
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	row := left[slices.IndexFunc(left, func(r store.Run) bool { return r.ID == id })]
-	j, err := s.restore(w.t.Context(), row, treeCache{service: s, trees: map[string]*handoff.Tree{}})
+	j, err := newRecovery(s, nil).restore(w.t.Context(), row)
 	if err != nil {
 		w.t.Fatal(err)
 	}

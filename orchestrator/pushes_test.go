@@ -23,6 +23,7 @@ import (
 	"github.com/agent-on-demand/aod/handoff/egress"
 	"github.com/agent-on-demand/aod/internal/testing/testkit"
 	"github.com/agent-on-demand/aod/orchestrator/feature/pushes"
+	"github.com/agent-on-demand/aod/orchestrator/spool"
 )
 
 // hook is a receiver of the test's own, which remembers what it was told by its paths.
@@ -93,9 +94,15 @@ func nearHook() pushes.Options {
 // telling is a fixture whose runs tell receivers.
 func newTelling(t *testing.T, change ...func(*settings)) *fixture {
 	return newFixture(t, append([]func(*settings){func(s *settings) {
-		s.Pushes = Pushes{On: true, Options: nearHook()}
+		s.Pushes = nearHook()
 		s.render = renderForHook
 	}}, change...)...)
+}
+
+// pushes is the feature of the service that is there now.
+func (w *fixture) pushes() *pushes.Feature {
+	found, _ := FeatureOf[*pushes.Feature](w.service)
+	return found
 }
 
 // toTell returns what pushes tell of a run from an event on.
@@ -114,7 +121,7 @@ func (w *fixture) settled(id string) []api.Push {
 	var all []api.Push
 	within(w.t, func() bool {
 		var err error
-		if all, err = w.service.Pushes(w.t.Context(), id); err != nil {
+		if all, err = w.pushes().Pushes(w.t.Context(), id); err != nil {
 			w.t.Fatal(err)
 		}
 		return !slices.ContainsFunc(all, func(p api.Push) bool { return p.Deliveries.Waiting > 0 })
@@ -129,16 +136,16 @@ func TestARunTellsItsReceivers(t *testing.T) {
 	w := newTelling(t, func(s *settings) {
 		s.Logger = slog.New(slog.NewJSONHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	})
-	record, _, err := w.service.Submit(t.Context(), Submission{Unit: "worker", Input: encoded(orders{Mark: "a", Until: "gate"}), Pushes: []api.PushConfig{h.config("a"), h.config("b")}})
+	record, _, err := w.service.Submit(w.pushes().WithTargets(t.Context(), []api.PushConfig{h.config("a"), h.config("b")}), spool.Submission{Unit: "worker", Input: encoded(orders{Mark: "a", Until: "gate"})})
 	if err != nil {
 		t.Fatal(err)
 	}
 	w.until(record.ID, running)
-	late, err := w.service.CreatePush(t.Context(), record.ID, h.config("late"))
+	late, err := w.pushes().CreatePush(t.Context(), record.ID, h.config("late"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := w.service.DeletePush(t.Context(), record.ID, "b"); err != nil {
+	if err := w.pushes().DeletePush(t.Context(), record.ID, "b"); err != nil {
 		t.Fatal(err)
 	}
 	gone := len(h.told("/b"))
@@ -199,7 +206,7 @@ func TestPushesGoOnAfterARestart(t *testing.T) {
 	h, hold := newHook(t), make(chan struct{})
 	h.holding(hold)
 	w := newTelling(t)
-	record, _, err := w.service.Submit(t.Context(), Submission{Unit: "worker", Input: encoded(orders{Mark: "a", Until: "gate"}), Pushes: []api.PushConfig{h.config("a")}})
+	record, _, err := w.service.Submit(w.pushes().WithTargets(t.Context(), []api.PushConfig{h.config("a")}), spool.Submission{Unit: "worker", Input: encoded(orders{Mark: "a", Until: "gate"})})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -225,7 +232,7 @@ func TestADeadReceiverHarmsNoRun(t *testing.T) {
 	t.Cleanup(h.Close) // its port would be another's, if it was closed before
 	dead := h.config("a")
 	w := newTelling(t)
-	record, _, err := w.service.Submit(t.Context(), Submission{Unit: "worker", Input: encoded(orders{Mark: "a"}), Pushes: []api.PushConfig{dead}})
+	record, _, err := w.service.Submit(w.pushes().WithTargets(t.Context(), []api.PushConfig{dead}), spool.Submission{Unit: "worker", Input: encoded(orders{Mark: "a"})})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -247,38 +254,38 @@ func TestAPushIsRefused(t *testing.T) {
 	ctx := t.Context()
 	bad := h.config("a")
 	bad.URL = "https://127.0.0.1/canary"
-	_, err := w.service.CreatePush(ctx, id, bad)
+	_, err := w.pushes().CreatePush(ctx, id, bad)
 	wantFault(t, err, fault.Input)
 	if text := fmt.Sprint(fault.Public(err).Findings, err); !strings.Contains(text, pushes.RulePrivate) || strings.Contains(text, "canary") {
 		t.Errorf("the refusal: %s", text)
 	}
-	before, err := w.service.List(ctx, api.Filter{})
+	before, err := w.service.Runs.List(ctx, api.Filter{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, _, err = w.service.Submit(ctx, Submission{Unit: "worker", Input: encoded(orders{Mark: "b"}), Pushes: []api.PushConfig{bad}})
+	_, _, err = w.service.Submit(w.pushes().WithTargets(ctx, []api.PushConfig{bad}), spool.Submission{Unit: "worker", Input: encoded(orders{Mark: "b"})})
 	wantFault(t, err, fault.Input)
-	_, _, err = w.service.Submit(ctx, Submission{Unit: "worker", Input: encoded(orders{Mark: "b"}), Pushes: slices.Repeat([]api.PushConfig{h.config("")}, 11)})
+	_, _, err = w.service.Submit(w.pushes().WithTargets(ctx, slices.Repeat([]api.PushConfig{h.config("")}, 11)), spool.Submission{Unit: "worker", Input: encoded(orders{Mark: "b"})})
 	wantFault(t, err, fault.TooLarge)
-	if after, err := w.service.List(ctx, api.Filter{}); err != nil || len(after.Runs) != len(before.Runs) {
+	if after, err := w.service.Runs.List(ctx, api.Filter{}); err != nil || len(after.Runs) != len(before.Runs) {
 		t.Errorf("a refused submission left a run: %v", err)
 	}
-	_, err = w.service.CreatePush(ctx, "01999999-aaaa-7bbb-8ccc-dddddddddddd", h.config("a"))
+	_, err = w.pushes().CreatePush(ctx, "01999999-aaaa-7bbb-8ccc-dddddddddddd", h.config("a"))
 	wantFault(t, err, fault.NotFound)
-	_, err = w.service.Pushes(ctx, "01999999-aaaa-7bbb-8ccc-dddddddddddd")
+	_, err = w.pushes().Pushes(ctx, "01999999-aaaa-7bbb-8ccc-dddddddddddd")
 	wantFault(t, err, fault.NotFound)
-	_, err = w.service.Push(ctx, id, "a")
+	_, err = w.pushes().Push(ctx, id, "a")
 	wantFault(t, err, fault.NotFound)
-	wantFault(t, w.service.DeletePush(ctx, id, "a"), fault.NotFound)
-	made, err := w.service.CreatePush(ctx, id, h.config(""))
+	wantFault(t, w.pushes().DeletePush(ctx, id, "a"), fault.NotFound)
+	made, err := w.pushes().CreatePush(ctx, id, h.config(""))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if again, err := w.service.CreatePush(ctx, id, h.config("")); err != nil || again.ID != made.ID || made.ID == "" {
+	if again, err := w.pushes().CreatePush(ctx, id, h.config("")); err != nil || again.ID != made.ID || made.ID == "" {
 		t.Errorf("%+v, then %+v, %v", made, again, err)
 	}
-	w.service.opts.Pushes.On = false
-	_, err = w.service.CreatePush(ctx, id, h.config("b"))
+	w.pushes().Render(nil)
+	_, err = w.pushes().CreatePush(ctx, id, h.config("b"))
 	wantFault(t, err, fault.Unsupported)
 }
 

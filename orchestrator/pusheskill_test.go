@@ -48,7 +48,7 @@ func deliverFrom(ctx context.Context, db *store.Store, turn string) {
 		e.Type = api.EventType(turn)
 		return renderForHook(ctx, run, e)
 	}
-	pushes.New(pushBook{db}, render, nearHook()).Run(ctx, db.PushNews())
+	pushes.New(pushes.OverStore(db.Deliveries), render, nearHook()).Run(ctx, db.Deliveries.News())
 }
 
 // A process that is killed at any moment leaves nothing out and changes no order. The long form is:
@@ -84,10 +84,10 @@ func TestNoKillLosesADelivery(t *testing.T) {
 	done := make(chan struct{})
 	go func() { defer close(done); deliverFrom(ctx, db, strconv.Itoa(kills)) }()
 	t.Cleanup(func() { stop(); <-done })
-	within(t, func() bool { n, err := db.PushBacklog(ctx); return err == nil && n == 0 }, func() string { return "something waits for ever" })
+	within(t, func() bool { n, err := db.Pushes.Backlog(ctx); return err == nil && n == 0 }, func() string { return "something waits for ever" })
 	for i, id := range ids {
 		wantAllInOrder(t, h.told("/"+strconv.Itoa(i)), id, events)
-		all, err := db.Pushes(ctx, id)
+		all, err := db.Pushes.List(ctx, id)
 		if err != nil || len(all) != 1 || all[0].Delivered != events || all[0].Lost != 0 {
 			t.Errorf("%+v, %v", all, err)
 		}
@@ -103,12 +103,12 @@ func fillWithPushes(t *testing.T, path string, h *hook, runs, events int) (ids [
 		id := fmt.Sprintf("0199999%d-aaaa-7bbb-8ccc-dddddddddddd", i)
 		c := h.config(strconv.Itoa(i))
 		p := store.Push{Run: id, ID: c.ID, URL: c.URL, Host: "canary-hook.example", CreatedAt: time.Now()}
-		row := store.Run{ID: id, Unit: "u", Kind: "capsule", Root: id, State: "running", CreatedAt: time.Now(), Record: []byte("{}"), Pushes: []store.Push{p}}
-		if err := db.Insert(t.Context(), row, store.Key{}); err != nil {
+		row := store.Run{ID: id, Unit: "u", Kind: "capsule", Root: id, State: "running", CreatedAt: time.Now(), Record: []byte("{}"), With: []store.WithRun{p}}
+		if err := db.Runs.Insert(t.Context(), row, store.Key{}); err != nil {
 			t.Fatal(err)
 		}
 		for range events {
-			if err := db.Append(t.Context(), id, newEvent(time.Now(), api.ArtifactEvent{ID: "a"})); err != nil {
+			if err := db.Events.Append(t.Context(), id, newEvent(time.Now(), api.ArtifactEvent{ID: "a"})); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -4,9 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"io"
-	"os"
-	"path/filepath"
+	"fmt"
 	"time"
 
 	"github.com/agent-on-demand/aod/api"
@@ -14,37 +12,87 @@ import (
 	"github.com/agent-on-demand/aod/capsule/contract"
 	"github.com/agent-on-demand/aod/capsule/unit"
 	"github.com/agent-on-demand/aod/handoff"
-	"github.com/agent-on-demand/aod/handoff/gateway/ledger"
-	"github.com/agent-on-demand/aod/internal/safefs"
-	"github.com/agent-on-demand/aod/orchestrator/feature/models"
+	"github.com/agent-on-demand/aod/orchestrator/feature"
+	"github.com/agent-on-demand/aod/orchestrator/inputs"
+	"github.com/agent-on-demand/aod/orchestrator/records"
 	"github.com/agent-on-demand/aod/orchestrator/run"
 	"github.com/agent-on-demand/aod/orchestrator/store"
 )
 
+// recovery takes in the runs that an earlier process did not finish. The runs of a tree share one call tree.
+type recovery struct {
+	service    *Service
+	unfinished map[string]bool
+	trees      map[string]*handoff.Tree
+}
+
+// newRecovery returns the recovery of what is left.
+func newRecovery(s *Service, left []store.Run) *recovery {
+	r := &recovery{service: s, unfinished: map[string]bool{}, trees: map[string]*handoff.Tree{}}
+	for _, row := range left {
+		r.unfinished[row.ID] = true
+	}
+	return r
+}
+
+// all makes a job of each run, which isn't driven yet. After an error they are left to the next process.
+func (r *recovery) all(ctx context.Context, left []store.Run) ([]*job, error) {
+	jobs := make([]*job, len(left))
+	for i, row := range left {
+		jobs[i] = r.recover(ctx, row)
+	}
+	err := r.restoreParts(ctx, jobs)
+	if err != nil {
+		for _, j := range jobs {
+			j.letGo(err)
+		}
+	}
+	return jobs, err
+}
+
 // recover makes a job of a run that an earlier process did not finish. It is driven when all
 // of them are known, with what they have spent: budgets hold for whole trees.
-func (s *Service) recover(ctx context.Context, row store.Run, trees treeCache) *job {
-	j, err := s.restore(ctx, row, trees)
-	s.mu.Lock()
-	s.live[j.ID] = j
-	s.jobs.Add(1)
-	s.mu.Unlock()
+//
+// Recovery: recovery.recover, recovery.restore make a job of each unfinished run, with its unit's version, input, tree
+// and what its kind saved, and job.attemptOnce calls Resume. What belongs to no run is removed beside it. The runs of a
+// command end with it: Local.Sweep of the next command removes what is left.
+func (r *recovery) recover(ctx context.Context, row store.Run) *job {
+	s := r.service
+	j, err := r.restore(ctx, row)
+	s.jobs.restore(j)
 	switch {
 	case j.Record.Outcome != "": // only its cleaning up is left
 		j.publishOutcome()
 	case j.Record.State == api.Starting || j.Record.State == api.Running:
 		j.permit = s.queue.Occupy(s.place(j))
-	case j.session == nil:
+	case j.turn == nil:
 		j.permit = s.queue.Reenter(s.place(j))
 	}
-	j.unrecoverable, j.recovered = err, true
-	j.asks.Store(true) // as far as this process knows
-	if err == nil && j.Record.Outcome == "" {
-		j.models.Restore(ctx, s.store, trees.spentOn)
-	}
+	j.unrecoverable = err
+	s.Questions.Resume(j.ID) // as far as this process knows
 	s.logger.Info("run recovered", "run", j.ID, "state", j.Record.State)
-	j.asked = s.cancelRequested(ctx, j.ID) // before the run can come to an end without it
+	j.asked = r.cancelRequested(ctx, j.ID) // before the run can come to an end without it
 	return j
+}
+
+// restoreParts has the features take in what they stored of the runs that go on.
+func (r *recovery) restoreParts(ctx context.Context, jobs []*job) error {
+	for i, f := range r.service.opts.Features {
+		restorer, ok := f.(feature.Restorer)
+		if !ok {
+			continue
+		}
+		var parts []feature.Part
+		for _, j := range jobs {
+			if j.unrecoverable == nil && j.Record.Outcome == "" {
+				parts = append(parts, j.parts[i])
+			}
+		}
+		if err := restorer.Restore(ctx, parts, r); err != nil {
+			return fmt.Errorf("recover: %w", err)
+		}
+	}
+	return nil
 }
 
 // goOn drives a recovered run.
@@ -55,68 +103,77 @@ func (j *job) goOn() {
 	}
 }
 
+// letGo leaves a run that was not driven to the next process.
+func (j *job) letGo(why error) {
+	j.release(why)
+	j.log.Close()
+	j.turn.Leave()
+	j.loop.retire(j)
+}
+
 // restore makes a job of a stored run. An error is the reason why the run can't go on.
-func (s *Service) restore(ctx context.Context, row store.Run, trees treeCache) (*job, error) {
-	record, wrecked := recordOf(row)
-	if wrecked != nil {
-		record = openWreck(row)
-		s.logger.Error("run can't be read", "run", row.ID, "bytes", len(row.Record), fault.LogAttr(wrecked))
+func (r *recovery) restore(ctx context.Context, row store.Run) (*job, error) {
+	s := r.service
+	record, corrupt := records.Decode(row)
+	if corrupt != nil {
+		record = records.OfCorruptRow(row)
+		s.logger.Error("run can't be read", "run", row.ID, "bytes", len(row.Record), fault.LogAttr(corrupt))
 	}
-	r := &run.Run{
+	restored := &run.Run{
 		ID: row.ID, Unit: &unit.Unit{Name: record.Unit, Kind: unit.Kind(record.Kind)}, Record: record,
 		Lineage: run.Lineage{Parent: record.Parent, Root: record.Root}, Handoffs: s.opts.Handoffs,
 		Attempt: len(record.Attempts) + 1,
 	}
-	j := s.lead(r, nil, models.Source{})
-	j.find, j.execution = s.units.Get, unknownKind{}
-	j.joinSchedule()
-	j.pins.versions = record.Versions
-	if err := json.Unmarshal(row.Private, &j.private); err != nil {
-		wrecked = errors.Join(wrecked, undecodable(err))
+	j := s.lead(ctx, restored, nil, nil)
+	j.Units, j.People, j.execution = s.Units, s.Questions, unknownKind{}
+	var p private
+	if err := json.Unmarshal(row.Private, &p); err != nil {
+		corrupt = errors.Join(corrupt, run.Corrupt(err))
 	}
-	r.Saved, r.Masking, r.Start = j.private.Kind, j.private.Masking, j.private.Start
-	j.reached.Restore(record.Egress)
-	r.Lineage.Path, r.Lineage.Deadline = j.private.Path, j.private.Deadline
-	r.Project = j.private.Project != ""
-	kind, err := s.kinds.Of(r.Unit)
+	j.terms, j.given = p.Terms, p.Given
+	restored.Saved, restored.Masking, restored.Start = p.Kind, p.Masking, p.Start
+	restored.Lineage.Path, restored.Lineage.Deadline = p.Path, p.Deadline
+	restored.Project, restored.Unattended = p.Project != "", p.Unattended
+	kind, err := s.kinds.Of(restored.Unit)
 	if err != nil {
 		return j, err
 	}
-	if wrecked == nil {
-		err = s.restoreUnit(ctx, r, j.private.Timeout, row.Input)
+	if corrupt == nil {
+		err = r.restoreUnit(ctx, restored, p.Timeout, row.Input)
 	}
-	err = errors.Join(err, s.reseat(ctx, j))
-	j.execution = kind.Execution(r)
-	if wrecked != nil {
-		return j, wrecked
+	turn, lost := s.Sessions.Reattach(ctx, restored, p.Session)
+	j.turn, err = turn, errors.Join(err, lost)
+	j.execution = kind.Execution(restored)
+	if corrupt != nil {
+		return j, corrupt
 	}
 	if err == nil && record.Outcome == "" {
-		r.Lineage.Tree, err = trees.of(ctx, record.Root)
+		restored.Lineage.Tree, err = r.tree(ctx, record.Root)
 	}
 	return j, err
 }
 
 // restoreUnit gives a run its unit in the same version, and its input. One with an outcome
 // needs neither, but for the limit of its log.
-func (s *Service) restoreUnit(ctx context.Context, r *run.Run, timeout time.Duration, input []byte) error {
-	u, err := s.units.Version(ctx, r.Record.Unit, r.Record.Version)
+func (r *recovery) restoreUnit(ctx context.Context, to *run.Run, timeout time.Duration, input []byte) error {
+	u, err := r.service.Units.Version(ctx, to.Record.Unit, to.Record.Version)
 	if err == nil {
-		r.Unit, r.Limits = u, run.Request{Unit: u, Timeout: timeout}.Limits(s.opts.Limits)
+		to.Unit, to.Limits = u, run.Request{Unit: u, Timeout: timeout}.Limits(r.service.opts.Limits)
 	}
-	if r.Record.Outcome != "" {
+	if to.Record.Outcome != "" {
 		return nil // its unit may be gone
 	}
 	if err != nil {
 		return err
 	}
-	r.Grants = u.Policy.Grants
-	if refusal := u.Policy.Refusal; refusal != nil && r.Record.State != api.Running {
+	to.Grants = u.Policy.Grants
+	if refusal := u.Policy.Refusal; refusal != nil && to.Record.State != api.Running {
 		return refusal // the operator's word came after it was accepted
 	}
-	if input, err = acceptedInput(r, input); err != nil {
+	if input, err = inputs.True(to, orEmpty(input)); err != nil {
 		return err
 	}
-	r.Input.Payload, err = contract.Decode(input, max(s.opts.PayloadBytes, int64(len(input))))
+	to.Input.Payload, err = contract.Decode(input, max(r.service.opts.PayloadBytes, int64(len(input))))
 	return err
 }
 
@@ -132,127 +189,74 @@ func (unknownKind) Remove(context.Context) error { return nil }
 // Release implements run.Execution.
 func (unknownKind) Release() {}
 
-// treeCache holds the call trees of the recovered runs, so that the runs of a tree share one.
-type treeCache struct {
-	service    *Service
-	unfinished map[string]bool
-	trees      map[string]*handoff.Tree
-	spent      map[string]map[string]ledger.Amount // on models, by root and account
-}
-
-func (f treeCache) of(ctx context.Context, root string) (*handoff.Tree, error) {
-	if tree := f.trees[root]; tree != nil {
+// tree returns the call tree of a root.
+func (r *recovery) tree(ctx context.Context, root string) (*handoff.Tree, error) {
+	if tree := r.trees[root]; tree != nil {
 		return tree, nil
 	}
-	tree, err := f.service.recoverTree(ctx, root)
+	tree, err := r.recoverTree(ctx, root)
 	if err == nil {
-		f.trees[root] = tree
+		r.trees[root] = tree
 	}
 	return tree, err
 }
 
-// spentOn returns what counts on the account of a recovered run alone: its own, and that of
-// runs below it which have ended. What recovered runs below it spent comes with theirs.
-func (f treeCache) spentOn(ctx context.Context, root, account string) (ledger.Amount, error) {
-	if f.spent[root] == nil {
-		spent, err := f.spentIn(ctx, root)
-		if err != nil {
-			return ledger.Amount{}, err
-		}
-		f.spent[root] = spent
+// recoverTree counts the calls of a tree that began in an earlier process.
+func (r *recovery) recoverTree(ctx context.Context, root string) (*handoff.Tree, error) {
+	parents, err := r.Parents(ctx, root)
+	if err != nil {
+		return nil, err
 	}
-	return f.spent[root][account], nil
+	below := map[string]int{}
+	for _, parent := range parents {
+		for run := parent; run != ""; run = parents[run] {
+			below[run]++
+		}
+	}
+	tree := handoff.NewTree()
+	for run, calls := range below {
+		tree.Restore(handoff.BudgetCalls, run, int64(calls))
+	}
+	return tree, nil
 }
 
-func (f treeCache) spentIn(ctx context.Context, root string) (map[string]ledger.Amount, error) {
-	accounts := map[string]ledger.Amount{}
-	rows, err := f.service.store.ModelSpending(ctx, root)
-	if err != nil || len(rows) == 0 {
-		return accounts, err
-	}
-	parents, err := f.service.parentsIn(ctx, root)
-	for _, row := range rows {
-		account := row.Run
-		for account != "" && !f.unfinished[account] {
-			account = parents[account]
+// Parents implements feature.Ancestry.
+func (r *recovery) Parents(ctx context.Context, root string) (map[string]string, error) {
+	parents := map[string]string{}
+	filter := store.Filter{Root: root, Limit: 1000}
+	for {
+		page, err := r.service.store.Runs.List(ctx, filter)
+		if err != nil {
+			return nil, err
 		}
-		accounts[account] = accounts[account].Plus(ledger.Amount{Tokens: row.Tokens, Cost: row.Cost})
+		for _, row := range page.Runs {
+			parents[row.ID] = row.Parent
+		}
+		if filter.Cursor = page.Next; filter.Cursor == "" {
+			return parents, nil
+		}
 	}
-	return accounts, err
 }
+
+// GoesOn implements feature.Ancestry.
+func (r *recovery) GoesOn(id string) bool { return r.unfinished[id] }
 
 // cancelRequested returns the stored cancel request of a run as the cause of its end, or nil
 // if there is none.
-func (s *Service) cancelRequested(ctx context.Context, id string) error {
+func (r *recovery) cancelRequested(ctx context.Context, id string) error {
+	const page = 200
 	var after int64
 	for {
-		events, err := s.store.Events(ctx, id, after, eventPage)
+		events, err := r.service.store.Events.List(ctx, id, after, page)
 		if err != nil || len(events) == 0 {
 			return nil //nolint:nilerr // who wants it cancelled can say so again
 		}
 		for _, event := range events {
 			after = event.Seq
-			data, _ := eventOf(event).Decode() // what can't be read asks for nothing
+			data, _ := records.EventOf(event).Decode() // what can't be read asks for nothing
 			if request, ok := data.(api.CancelEvent); ok {
 				return run.Cancelled(request.Reason)
 			}
 		}
 	}
-}
-
-// sweepStrays removes what belongs to no run: a process left it that died between two steps.
-func (s *Service) sweepStrays(ctx context.Context) {
-	if err := errors.Join(s.removeUnknownFiles(ctx), s.sessions.RemoveStrays(),
-		s.schedules.RemoveStrays(ctx)); err != nil {
-		s.logger.Warn("stray files not removed", fault.LogAttr(err))
-	}
-	for kind := range s.kinds.Each() {
-		if sweeper, ok := kind.(run.Sweeper); ok {
-			if err := sweeper.SweepStrays(ctx, s.isLive); err != nil && ctx.Err() == nil {
-				s.logger.Warn("stray containers not removed", fault.LogAttr(err))
-			}
-		}
-	}
-}
-
-// removeUnknownFiles removes the directories that no stored run has. It works in portions.
-func (s *Service) removeUnknownFiles(ctx context.Context) error {
-	const portion = 500
-	dir, err := os.Open(s.path("runs"))
-	if err != nil {
-		return err
-	}
-	defer func() { _ = dir.Close() }() // read only
-	for ctx.Err() == nil {
-		names, err := dir.Readdirnames(portion)
-		if len(names) == 0 {
-			return ignoreEOF(err)
-		}
-		known, err := s.store.Known(ctx, names)
-		if err != nil {
-			return err
-		}
-		for _, name := range names {
-			if known[name] || s.isLive(name) || s.isYoung(name) {
-				continue
-			}
-			if err := safefs.RemoveTree(filepath.Join(s.path("runs"), name)); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-func ignoreEOF(err error) error {
-	if errors.Is(err, io.EOF) {
-		return nil
-	}
-	return err
-}
-
-// isYoung reports whether a directory may belong to a run that is being accepted.
-func (s *Service) isYoung(name string) bool {
-	info, err := os.Stat(s.runPath(name))
-	return err == nil && time.Since(info.ModTime()) < time.Minute && !info.ModTime().Before(s.opened)
 }

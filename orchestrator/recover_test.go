@@ -11,6 +11,7 @@ import (
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/orchestrator/spool"
 	"github.com/agent-on-demand/aod/runtime"
 	"github.com/agent-on-demand/aod/runtime/docker/dockertest"
 )
@@ -100,7 +101,7 @@ func TestServiceRecovers(t *testing.T) {
 		w.open("go")
 		w.wantOnce(first, "a")
 		w.wantOnce(second, "b")
-		if _, _, err := w.service.Submit(t.Context(), Submission{Unit: "worker"}); !fault.Is(err, fault.Input) {
+		if _, _, err := w.service.Submit(t.Context(), spool.Submission{Unit: "worker"}); !fault.Is(err, fault.Input) {
 			t.Errorf("the new contract isn't in force: %v", err)
 		}
 	})
@@ -138,7 +139,7 @@ func (w *fixture) wantOnce(id, mark string) {
 		w.t.Errorf("started %d times: %s", w.starts(mark), show(record))
 	}
 	n := 0
-	for _, err := range w.service.Log(w.t.Context(), id, false) {
+	for _, err := range w.service.Feed.Log(w.t.Context(), id, false) {
 		if err != nil {
 			w.t.Error(err)
 		}
@@ -160,7 +161,7 @@ func (w *fixture) wantOnce(id, mark string) {
 
 func (w *fixture) events(id string, after int64) []api.Event {
 	var events []api.Event
-	for e, err := range w.service.Events(w.t.Context(), id, after) {
+	for e, err := range w.service.Feed.Events(w.t.Context(), id, after) {
 		if err != nil {
 			w.t.Error(err)
 			break
@@ -181,7 +182,7 @@ func TestServiceEventsResume(t *testing.T) {
 			w.open("go")
 		}
 		var last api.Event
-		for e, err := range w.service.Events(t.Context(), id, after) {
+		for e, err := range w.service.Feed.Events(t.Context(), id, after) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -198,7 +199,7 @@ func TestServiceEventsResume(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	for _, err := range w.service.Events(ctx, "nobody", 0) {
+	for _, err := range w.service.Feed.Events(ctx, "nobody", 0) {
 		if err == nil {
 			t.Error("events of a run that there isn't")
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/client/agenthttp"
+	"github.com/agent-on-demand/aod/orchestrator/spool"
 )
 
 func TestAnAgentElsewhereIsAUnit(t *testing.T) {
@@ -50,7 +51,7 @@ func TestAnAgentElsewhereIsAUnit(t *testing.T) {
 	})
 	t.Run("what breaks its contract doesn't reach the agent", func(t *testing.T) {
 		before := len(agent.requests())
-		_, _, err := w.service.Submit(t.Context(), Submission{Unit: "words", Input: json.RawMessage(`{"text":1}`)})
+		_, _, err := w.service.Submit(t.Context(), spool.Submission{Unit: "words", Input: json.RawMessage(`{"text":1}`)})
 		if !fault.Is(err, fault.Input) || len(agent.requests()) != before {
 			t.Errorf("%v, %d requests", err, len(agent.requests()))
 		}
@@ -68,7 +69,7 @@ func TestAnAgentElsewhereIsAUnit(t *testing.T) {
 		}
 	})
 	t.Run("what a run is about goes before what the unit says, and no user is told", func(t *testing.T) {
-		record, _, err := w.service.Submit(t.Context(), Submission{
+		record, _, err := w.service.Submit(t.Context(), spool.Submission{
 			Unit: "words", Input: json.RawMessage(`{"text":"a b c"}`),
 			Metadata: map[string]string{"mode": "DEMO", "risk_tier": "high", "workflow_id": "w", "stage_id": "s", "user_id": "ada"},
 		})
@@ -89,7 +90,7 @@ func TestAnAgentElsewhereIsAUnit(t *testing.T) {
 	})
 	t.Run("the trace that the run belongs to goes on in the agent", func(t *testing.T) {
 		const trace = "4bf92f3577b34da6a3ce929d0e0e4736"
-		record, _, err := w.service.Submit(t.Context(), Submission{
+		record, _, err := w.service.Submit(t.Context(), spool.Submission{
 			Unit: "words", Input: json.RawMessage(`{"text":"a"}`), TraceParent: "00-" + trace + "-00f067aa0ba902b7-01",
 		})
 		if err != nil {
@@ -105,7 +106,7 @@ func TestAnAgentElsewhereIsAUnit(t *testing.T) {
 		}
 	})
 	t.Run("it stands among the units, without an image", func(t *testing.T) {
-		info, err := w.service.Unit(t.Context(), "words")
+		info, err := w.service.Units.Show(t.Context(), "words")
 		if err != nil || info.Kind != "remote" || info.Image != "" || info.Version == "" || !strings.Contains(string(info.OutputSchema), "words") {
 			t.Errorf("%+v %v", info, err)
 		}
@@ -121,7 +122,7 @@ func TestAnAgentElsewhereIsAUnit(t *testing.T) {
 // newest returns the run that was accepted last.
 func (w *fixture) newest() api.Record {
 	w.t.Helper()
-	page, err := w.service.List(w.t.Context(), api.Filter{Limit: 1})
+	page, err := w.service.Runs.List(w.t.Context(), api.Filter{Limit: 1})
 	if err != nil || len(page.Runs) != 1 {
 		w.t.Fatal(page, err)
 	}
@@ -149,7 +150,7 @@ func TestWhatAnAgentElsewhereTellsIsBounded(t *testing.T) {
 	long := strings.Repeat("x", 3000)
 	w, agent := newFarFixture(t, "  stream: true\n")
 	progressed := func(id string) (all []api.ProgressEvent) {
-		for event, err := range w.service.Events(t.Context(), id, 0) {
+		for event, err := range w.service.Feed.Events(t.Context(), id, 0) {
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -18,6 +18,7 @@ import (
 	"github.com/agent-on-demand/aod/capsule/outside"
 	"github.com/agent-on-demand/aod/client/agenthttp"
 	"github.com/agent-on-demand/aod/handoff/egress"
+	"github.com/agent-on-demand/aod/orchestrator/spool"
 )
 
 // withSecret gives a Service the secret "token" and returns where it lies.
@@ -98,7 +99,7 @@ func TestAnUploadGetsNoSecret(t *testing.T) {
 			_, _ = out.Write([]byte(content))
 		}
 		_ = out.Close()
-		_, _, err := w.service.PutUnit(t.Context(), "uploaded", &archive)
+		_, _, err := w.service.Units.Put(t.Context(), "uploaded", &archive)
 		return err
 	}
 	if err := upload("  auth: {secret: token}\n"); !fault.Is(err, fault.Forbidden) {
@@ -113,7 +114,7 @@ func TestAnUploadGetsNoSecret(t *testing.T) {
 	if err := upload(""); err != nil {
 		t.Fatal(err)
 	}
-	record, _, err := w.service.Submit(t.Context(), Submission{Unit: "uploaded"})
+	record, _, err := w.service.Submit(t.Context(), spool.Submission{Unit: "uploaded"})
 	if err != nil {
 		t.Fatal(err)
 	}

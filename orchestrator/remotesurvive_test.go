@@ -11,8 +11,8 @@ import (
 	"github.com/agent-on-demand/aod/capsule"
 	"github.com/agent-on-demand/aod/capsule/contract"
 	"github.com/agent-on-demand/aod/capsule/unit"
-	"github.com/agent-on-demand/aod/orchestrator/feature/models"
 	"github.com/agent-on-demand/aod/orchestrator/kind/container"
+	"github.com/agent-on-demand/aod/orchestrator/records"
 	"github.com/agent-on-demand/aod/orchestrator/run"
 	"github.com/agent-on-demand/aod/runtime/enginetest"
 )
@@ -103,15 +103,15 @@ func (w *fixture) rewind(id string, state api.State) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	row, err := s.store.Run(w.t.Context(), id)
+	row, err := s.store.Runs.Get(w.t.Context(), id)
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	record, err := recordOf(row)
+	record, err := records.Decode(row)
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	j := s.lead(&run.Run{ID: id, Record: record}, nil, models.Source{})
+	j := s.lead(w.t.Context(), &run.Run{ID: id, Record: record}, nil, nil)
 	if state == api.Completed { // all that came after it is undone
 		j.Record.Transitions = j.Record.Transitions[:len(j.Record.Transitions)-2]
 	}
@@ -121,7 +121,7 @@ func (w *fixture) rewind(id string, state api.State) {
 		w.t.Fatal(err)
 	}
 	stale.Private, stale.Finished = row.Private, false
-	if err := s.store.Save(w.t.Context(), stale); err != nil {
+	if err := s.store.Runs.Save(w.t.Context(), stale); err != nil {
 		w.t.Fatal(err)
 	}
 	if err := s.Close(); err != nil {

@@ -2,21 +2,26 @@ package orchestrator
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
 
+	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/capsule/flow"
+	"github.com/agent-on-demand/aod/internal/safefs"
+	"github.com/agent-on-demand/aod/orchestrator/layout"
+	"github.com/agent-on-demand/aod/orchestrator/records"
+	"github.com/agent-on-demand/aod/orchestrator/store"
+
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/capsule"
 	"github.com/agent-on-demand/aod/capsule/contract"
 	"github.com/agent-on-demand/aod/capsule/unit"
+	"github.com/agent-on-demand/aod/orchestrator/keys"
 	"github.com/agent-on-demand/aod/orchestrator/run"
 	"github.com/agent-on-demand/aod/orchestrator/spool"
-	"github.com/agent-on-demand/aod/orchestrator/store"
 )
 
 // Rerun submits the input of an earlier run again, to the current version of its unit. A flow
@@ -24,7 +29,7 @@ import (
 func (s *Service) Rerun(
 	ctx context.Context, id, key string, from api.Rerun,
 ) (record api.Record, joined bool, err error) {
-	old, err := s.Get(ctx, id)
+	old, err := s.Runs.Get(ctx, id)
 	if err != nil {
 		return api.Record{}, false, err
 	}
@@ -36,14 +41,14 @@ func (s *Service) Rerun(
 		return api.Record{}, false, err
 	}
 	defer func() { err = errors.Join(err, files.Remove()) }()
-	k := store.Key{Value: clientKey(key), Fingerprint: rerunFingerprint(id, from)}
+	k := keys.OfRerun(id, key, from)
 	if record, joined, err = s.join(ctx, k); joined || err != nil {
 		return record, joined, err
 	}
-	if err := s.admits(ctx); err != nil {
+	if err := s.Admits(ctx); err != nil {
 		return api.Record{}, false, err
 	}
-	u, err := s.units.Get(ctx, old.Unit)
+	u, err := s.Units.Get(ctx, old.Unit)
 	if err != nil {
 		return api.Record{}, false, err
 	}
@@ -56,7 +61,7 @@ func (s *Service) Rerun(
 			return api.Record{}, false, err
 		}
 	}
-	if asked.Project, err = s.projectOf(id); err != nil {
+	if asked.Project, err = run.StoredProject(s.runPath(id)); err != nil {
 		return api.Record{}, false, err
 	}
 	asked.key, asked.rerunOf, asked.metadata = k, id, old.Metadata
@@ -64,19 +69,11 @@ func (s *Service) Rerun(
 	return s.accept(ctx, asked)
 }
 
-func rerunFingerprint(id string, from api.Rerun) string {
-	if from.From == "" {
-		return "rerun of " + id
-	}
-	sum := sha256.Sum256(from.Set)
-	return "rerun of " + id + " from " + from.From + " " + hex.EncodeToString(sum[:])
-}
-
 // prepareAgain checks an input whose files were named by the earlier run.
 func (s *Service) prepareAgain(
 	ctx context.Context, u *unit.Unit, old api.Record, files *spool.Spool,
-) (asked accepted, err error) {
-	asked = accepted{Request: run.Request{Unit: u}, find: s.units.Get}
+) (asked admission, err error) {
+	asked = admission{Request: run.Request{Unit: u}, units: s.Units, people: s.Questions}
 	if asked.Start, err = s.startOf(ctx, old.ID); err != nil {
 		return asked, err
 	}
@@ -91,13 +88,13 @@ func (s *Service) prepareAgain(
 
 // startOf returns what the caller of an earlier run said of its program's start.
 func (s *Service) startOf(ctx context.Context, id string) (capsule.AgentStart, error) {
-	row, err := s.store.Run(ctx, id)
+	row, err := s.store.Runs.Get(ctx, id)
 	if err != nil {
 		return capsule.AgentStart{}, err
 	}
 	var p private
 	if err := json.Unmarshal(row.Private, &p); err != nil {
-		return p.Start, undecodable(err)
+		return p.Start, run.Corrupt(err)
 	}
 	return p.Start, nil
 }
@@ -124,4 +121,81 @@ func (s *Service) spoolInputs(id string) (*spool.Spool, error) {
 		return nil, errors.Join(run.StorageFault(err), linked.Remove())
 	}
 	return linked, nil
+}
+
+// takenOver is what the run of a flow begins with: steps of an earlier one, and the directory
+// of the files in its state.
+type takenOver struct {
+	steps []flow.Step
+	state string
+}
+
+// takeOver chooses the steps that a rerun of a flow takes over from an earlier run. The flow is
+// as it is now: where it has changed too much, the error says from where it could be rerun.
+func (s *Service) takeOver(ctx context.Context, u *unit.Unit, id string, again api.Rerun) (*takenOver, error) {
+	graph := capsule.GraphOf(u.Definition)
+	if graph == nil {
+		return nil, fault.New(fault.Conflict, "%q is no flow: it can't be run from a step on", u.Name).
+			WithHint("leave `from` out")
+	}
+	kept, err := records.Steps(ctx, s.journal.Steps, id)
+	if err != nil {
+		return nil, err
+	}
+	taken := &takenOver{state: filepath.Join(s.runPath(id), layout.State)}
+	if again.From == api.RerunFailed {
+		if len(again.Set) > 0 {
+			return nil, fault.New(fault.BadRequest, "nothing can be set before what has failed").
+				WithHint("name one address with `from`")
+		}
+		taken.steps = graph.FromFailed(kept)
+		return taken, nil
+	}
+	if taken.steps, err = graph.From(kept, again.From); err != nil || len(again.Set) == 0 {
+		return taken, err
+	}
+	values, err := run.DecodeObject(again.Set)
+	if err != nil {
+		return nil, fault.New(fault.BadRequest, "`set` is no JSON object")
+	}
+	step, err := graph.Set(again.From, values)
+	taken.steps = append(taken.steps, step)
+	return taken, err
+}
+
+// linkState links the files of the earlier state into that of the run: they outlive the
+// earlier one.
+func (t *takenOver) linkState(dir string) error {
+	entries, err := os.ReadDir(t.state)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err == nil {
+		err = os.MkdirAll(dir, 0o700)
+	}
+	for _, entry := range entries {
+		if err == nil && entry.Name() != run.FlowInputFile {
+			err = os.Link(filepath.Join(t.state, entry.Name()), filepath.Join(dir, entry.Name()))
+		}
+	}
+	if err == nil {
+		err = errors.Join(safefs.Sync(dir), safefs.Sync(filepath.Dir(dir)))
+	}
+	return run.StorageFault(err)
+}
+
+// placeIn returns the steps that a run begins with, when their files are there; nil takes none over.
+func (t *takenOver) placeIn(r *run.Run) ([]store.Step, error) {
+	if t == nil {
+		return nil, nil
+	}
+	rows := make([]store.Step, 0, len(t.steps))
+	for _, step := range t.steps {
+		row, err := records.StepRow(step)
+		if err != nil {
+			return nil, err
+		}
+		rows = append(rows, row)
+	}
+	return rows, t.linkState(r.StateDir())
 }

@@ -88,11 +88,11 @@ output: {file: "${{ state.f }}"}
 	if again.Outcome != api.Success || w.starts("a") != 1 || w.starts("b") != 2 {
 		t.Fatalf("record %s", show(again))
 	}
-	state, err := w.service.FlowState(t.Context(), again.ID)
+	state, err := w.service.Flows.State(t.Context(), again.ID)
 	if err != nil || len(state.Files) != 1 {
 		t.Fatalf("%+v, %v", state, err)
 	}
-	f, _, err := w.service.OpenStateFile(t.Context(), again.ID, state.Files[0].Name)
+	f, _, err := w.service.Flows.OpenStateFile(t.Context(), again.ID, state.Files[0].Name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,7 +116,7 @@ func TestRerunsThatCanNotBe(t *testing.T) {
 	}{
 		"of a capsule":               {plain.ID, api.Rerun{From: "a"}, fault.Conflict, "no flow"},
 		"from nowhere":               {first.ID, api.Rerun{From: "nobody"}, fault.Conflict, "nobody"},
-		"from what is no address":    {first.ID, api.Rerun{From: "a b"}, fault.BadRequest, "no address"},
+		"from what is no address":    {first.ID, api.Rerun{From: "a b"}, fault.BadRequest, "not the address"},
 		"with what is no object":     {first.ID, api.Rerun{From: "b", Set: json.RawMessage(`[1]`)}, fault.BadRequest, "object"},
 		"of failures with an object": {first.ID, api.Rerun{From: api.RerunFailed, Set: json.RawMessage(`{}`)}, fault.BadRequest, "nothing can be set"},
 	} {

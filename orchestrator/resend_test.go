@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/orchestrator/keys"
 )
 
 func TestWhatIsSentAgainIsHeardOnceUntilItsAnswerWasDelivered(t *testing.T) {
@@ -16,13 +17,17 @@ func TestWhatIsSentAgainIsHeardOnceUntilItsAnswerWasDelivered(t *testing.T) {
 	id := p.submit()
 	say := func(digest, text string) {
 		t.Helper()
-		if err := p.service.SayResent(t.Context(), id, digest, api.MessageEvent{ID: "m", Parts: []api.Part{{Text: text}}}); err != nil {
+		once, err := keys.Resent(digest, id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := messagesOf(p.service).Say(t.Context(), id, once, api.MessageEvent{ID: "m", Parts: []api.Part{{Text: text}}}, nil); err != nil {
 			t.Error(err)
 		}
 	}
 	told := func(want bool) {
 		t.Helper()
-		if got, err := p.service.WasTold(t.Context(), id, "digest"); err != nil || got != want {
+		if got, err := p.service.Resends.WasTold(t.Context(), id, "digest"); err != nil || got != want {
 			t.Errorf("it was told: %v, want %v: %v", got, want, err)
 		}
 	}
@@ -35,7 +40,7 @@ func TestWhatIsSentAgainIsHeardOnceUntilItsAnswerWasDelivered(t *testing.T) {
 	say("another", "second")
 	for _, digest := range []string{"dig", "digest"} { // the first is another one's beginning
 		told(true)
-		if err := p.service.Delivered(t.Context(), id, digest); err != nil {
+		if err := p.service.Resends.Delivered(t.Context(), id, digest); err != nil {
 			t.Error(err)
 		}
 	}
@@ -46,20 +51,4 @@ func TestWhatIsSentAgainIsHeardOnceUntilItsAnswerWasDelivered(t *testing.T) {
 	}
 	close(gate)
 	p.await(id)
-}
-
-// A session that is begun for a message is another one each time that the message is sent.
-func TestWhatIsSentAgainIsKnownInAnotherSession(t *testing.T) {
-	t.Parallel()
-	first, err := Submission{Unit: "u", Session: "a", Resend: "d"}.resendKey()
-	if err != nil {
-		t.Fatal(err)
-	}
-	again, err := Submission{Unit: "u", Session: "b", Resend: "d"}.resendKey()
-	if err != nil || again != first {
-		t.Errorf("%v, then %v: %v", first, again, err)
-	}
-	if other, err := (Submission{Unit: "v", Resend: "d"}).resendKey(); err != nil || other.Value == first.Value {
-		t.Errorf("another unit's is %v: %v", other, err)
-	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/internal/pause"
 	"github.com/agent-on-demand/aod/orchestrator/run"
+	"github.com/agent-on-demand/aod/orchestrator/spool"
 	"github.com/agent-on-demand/aod/runtime"
 )
 
@@ -113,7 +114,7 @@ func TestAServiceGoesOnWithAKindsRuns(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := service.store.Append(t.Context(), id, newEvent(time.Now(), api.CancelEvent{Reason: "because"})); err != nil {
+		if err := service.store.Events.Append(t.Context(), id, newEvent(time.Now(), api.CancelEvent{Reason: "because"})); err != nil {
 			t.Fatal(err)
 		}
 		if err := service.Close(); err != nil {
@@ -171,8 +172,8 @@ func TestADrainWaitsForARunAndAShutdownDoesNot(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() { p.service.Shutdown(ctx, true); close(done) }()
-	within(t, func() bool { return p.service.admits(p.t.Context()) != nil }, func() string { return "it goes on admitting" })
-	if _, _, err := p.service.Submit(t.Context(), Submission{Unit: "worker"}); err == nil {
+	within(t, func() bool { return p.service.Admits(p.t.Context()) != nil }, func() string { return "it goes on admitting" })
+	if _, _, err := p.service.Submit(t.Context(), spool.Submission{Unit: "worker"}); err == nil {
 		t.Error("a run is admitted while the service stops")
 	}
 	if pause.Over(done) {

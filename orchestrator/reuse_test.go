@@ -19,7 +19,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/agent-on-demand/aod/api"
-	"github.com/agent-on-demand/aod/handoff"
+	"github.com/agent-on-demand/aod/handoff/capsuleapi"
+	"github.com/agent-on-demand/aod/orchestrator/spool"
 	"github.com/agent-on-demand/aod/runtime"
 	"github.com/agent-on-demand/aod/runtime/docker/dockertest"
 )
@@ -67,7 +68,7 @@ func (w *fixture) send(e errand) string {
 
 // shelved are the loaded sandboxes that wait for the unit's runs.
 func (w *fixture) shelved() (ids []string) {
-	for _, pooled := range w.service.Pool().Units {
+	for _, pooled := range w.service.Figures.Pool().Units {
 		for _, waiting := range pooled.Waiting {
 			if pooled.Unit == "several" && waiting.Loaded {
 				ids = append(ids, waiting.Container)
@@ -83,7 +84,7 @@ func (w *fixture) lone() string {
 	w.refills(true)
 	within(w.t, func() bool { return len(w.shelved()) > 0 }, func() string { return "no sandbox waits" })
 	w.refills(false)
-	within(w.t, func() bool { return w.service.Pool().Units[0].Starting == 0 }, func() string { return "another one is being started" })
+	within(w.t, func() bool { return w.service.Figures.Pool().Units[0].Starting == 0 }, func() string { return "another one is being started" })
 	return w.shelved()[0]
 }
 
@@ -91,6 +92,17 @@ func (w *fixture) lone() string {
 func (w *fixture) back() {
 	w.t.Helper()
 	within(w.t, func() bool { return len(w.shelved()) == 1 }, func() string { return "it didn't come back" })
+}
+
+// begun returns when a run's program has its errand, and has left what it leaves. A record tells that it
+// runs before that, since its sandbox was loaded ahead.
+func (w *fixture) begun(id, mark string) {
+	w.t.Helper()
+	w.until(id, running)
+	within(w.t, func() bool {
+		left, _ := filepath.Glob(filepath.Join(w.opts.Home, "runs", id, "1", "io", "output", "left-by-"+mark))
+		return len(left) == 1
+	}, func() string { return "the program doesn't begin" })
 }
 
 // refills lets the pool start sandboxes, or not.
@@ -113,7 +125,7 @@ func (w *fixture) containers() int {
 
 // text is a run's log.
 func (w *fixture) text(id string) (lines []string) {
-	for entry, err := range w.service.Log(w.t.Context(), id, false) {
+	for entry, err := range w.service.Feed.Log(w.t.Context(), id, false) {
 		if err != nil {
 			w.t.Fatal(err)
 		}
@@ -164,8 +176,8 @@ func (w *fixture) severalProgram(ctx context.Context, dir map[string]string, std
 			return e.Exit
 		}
 		if !e.Mute {
-			fmt.Fprintln(stdout, handoff.EndLine(run))
-			fmt.Fprintln(stderr, handoff.EndLine(run))
+			fmt.Fprintln(stdout, capsuleapi.EndLine(run))
+			fmt.Fprintln(stderr, capsuleapi.EndLine(run))
 		}
 		_ = os.Remove(filepath.Join(dir["/io"], "input.json"))
 		if !api.post(ctx, result) { // as the library does
@@ -275,7 +287,7 @@ func TestOneContainerServesAsManyRunsAsItsUnitSays(t *testing.T) {
 		if diff := cmp.Diff([]string{"err of " + mark, "out of " + mark}, w.text(id)); diff != "" {
 			t.Error(diff)
 		}
-		record, _ := w.service.Get(t.Context(), id)
+		record, _ := w.service.Runs.Get(t.Context(), id)
 		if len(record.Files) != 1 || w.content(record) != "of "+mark {
 			t.Error(show(record))
 		}
@@ -326,7 +338,7 @@ func TestRunsAtOnceHaveContainersOfTheirOwnForAsLongAsTheyLast(t *testing.T) {
 
 // content is that of a run's one file.
 func (w *fixture) content(r api.Record) string {
-	raw, err := os.ReadFile(w.service.FilePath(r.ID, r.Files[0].Name))
+	raw, err := os.ReadFile(w.service.Runs.FilePath(r.ID, r.Files[0].Name))
 	if err != nil {
 		w.t.Error(err)
 	}
@@ -352,7 +364,7 @@ func TestAContainerWhoseRunDidNotEndWellServesNoOther(t *testing.T) {
 			t.Parallel()
 			w := newSeveral(t, "reuse: 3\n")
 			raw, _ := json.Marshal(c.errand)
-			submission := Submission{Unit: "several", Input: raw}
+			submission := spool.Submission{Unit: "several", Input: raw}
 			if c.outcome == api.TimedOut {
 				submission.Timeout = 300 * time.Millisecond
 			}
@@ -403,7 +415,7 @@ func TestReuseSurvivesItsServer(t *testing.T) {
 		toldBy(t, w.await(w.send(errand{Mark: "one"})))
 		w.back()
 		id := w.send(errand{Mark: "two", Until: "go"})
-		w.until(id, running)
+		w.begun(id, "two")
 		w.stop()
 		w.start()
 		w.open("go")
@@ -422,7 +434,7 @@ func TestReuseSurvivesItsServer(t *testing.T) {
 	t.Run("between a posted result and the end of its run", func(t *testing.T) {
 		w := newSeveral(t, "reuse: 5\n")
 		id := w.send(errand{Mark: "one", Until: "never"})
-		w.until(id, running)
+		w.begun(id, "one")
 		w.stop()
 		write(t, filepath.Join(w.opts.Home, "runs", id, "1", "posted.json"), `{"mark": "posted", "count": 1}`)
 		w.start()
@@ -434,7 +446,7 @@ func TestReuseSurvivesItsServer(t *testing.T) {
 	t.Run("when nobody takes a result", func(t *testing.T) {
 		w := newSeveral(t, "reuse: 5\n")
 		id := w.send(errand{Mark: "one", Until: "go"})
-		w.until(id, running)
+		w.begun(id, "one")
 		w.stop()
 		w.open("go")
 		within(t, func() bool {

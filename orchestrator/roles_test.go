@@ -14,7 +14,9 @@ import (
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/capsule/unit"
+	"github.com/agent-on-demand/aod/orchestrator/readiness"
 	"github.com/agent-on-demand/aod/orchestrator/run"
+	"github.com/agent-on-demand/aod/orchestrator/spool"
 )
 
 // able is a stage with every role that a kind may have.
@@ -82,7 +84,7 @@ func TestEachRoleOfAKindIsPlayed(t *testing.T) {
 		t.Errorf("opened %d times, home %+v", a.opened.Load(), a.home)
 	}
 	within(t, func() bool { return a.warm.Load() == 1 && a.strays.Load() == 1 }, func() string { return "it isn't warmed or swept" })
-	if size := p.service.Pool().Size; size != 42 {
+	if size := p.service.Figures.Pool().Size; size != 42 {
 		t.Errorf("pool of %d", size)
 	}
 	id := p.submit()
@@ -103,19 +105,19 @@ func TestEachRoleOfAKindIsPlayed(t *testing.T) {
 	if live := a.live.Load().(func(string) bool); !live(id) || live("another") {
 		t.Error("what is live is not known to who sweeps")
 	}
-	if info, err := p.service.Unit(t.Context(), "worker"); err != nil || info.Image != "image-of-worker" {
+	if info, err := p.service.Units.Show(t.Context(), "worker"); err != nil || info.Image != "image-of-worker" {
 		t.Errorf("%+v, %v", info, err)
 	}
-	if n, err := p.service.StdinLimit(t.Context(), "worker"); err != nil || n != 99 {
+	if n, err := p.service.Units.StdinLimit(t.Context(), "worker"); err != nil || n != 99 {
 		t.Errorf("stdin %d, %v", n, err)
 	}
-	if card, err := p.service.Card(t.Context(), "worker"); err != nil || string(card) != `{"card":1}` {
+	if card, err := p.service.Units.Card(t.Context(), "worker"); err != nil || string(card) != `{"card":1}` {
 		t.Errorf("card %s, %v", card, err)
 	}
 	if err := p.service.Ready(t.Context()); err != nil {
 		t.Error(err)
 	}
-	p.service.readiness = readiness{} // its answer would count for a second
+	p.service.readiness = readiness.Readiness{} // its answer would count for a second
 	if a.unready = errAway; !errors.Is(p.service.Ready(t.Context()), errAway) {
 		t.Error("it says that it is ready")
 	}
@@ -130,22 +132,22 @@ func TestEachRoleOfAKindIsPlayed(t *testing.T) {
 func TestNoRoleOfAKindIsMissed(t *testing.T) {
 	t.Parallel()
 	p := newPlays(t, &stage{})
-	if pool := p.service.Pool(); pool.Size != 0 || pool.Units == nil {
+	if pool := p.service.Figures.Pool(); pool.Size != 0 || pool.Units == nil {
 		t.Errorf("pool %+v", pool)
 	}
 	if err := p.service.Ready(t.Context()); err != nil {
 		t.Error(err)
 	}
-	if info, err := p.service.Unit(t.Context(), "worker"); err != nil || info.Image != "" {
+	if info, err := p.service.Units.Show(t.Context(), "worker"); err != nil || info.Image != "" {
 		t.Errorf("%+v, %v", info, err)
 	}
-	if _, err := p.service.StdinLimit(t.Context(), "worker"); !fault.Is(err, fault.Input) || !strings.Contains(err.Error(), "doesn't read stdin") {
+	if _, err := p.service.Units.StdinLimit(t.Context(), "worker"); !fault.Is(err, fault.Input) || !strings.Contains(err.Error(), "doesn't read stdin") {
 		t.Errorf("stdin: %v", err)
 	}
-	if _, err := p.service.Card(t.Context(), "worker"); !fault.Is(err, fault.Input) || !strings.Contains(err.Error(), "has no model card") {
+	if _, err := p.service.Units.Card(t.Context(), "worker"); !fault.Is(err, fault.Input) || !strings.Contains(err.Error(), "has no model card") {
 		t.Errorf("card: %v", err)
 	}
-	if _, _, err := p.service.PutUnit(t.Context(), "uploaded", uploaded(t, "uploaded")); err != nil {
+	if _, _, err := p.service.Units.Put(t.Context(), "uploaded", uploaded(t, "uploaded")); err != nil {
 		t.Errorf("upload: %v", err)
 	}
 	if record := p.await(p.submit()); record.Outcome != api.Success {
@@ -158,14 +160,14 @@ func TestAKindHasAWordOnUploads(t *testing.T) {
 	a := &able{}
 	p := newPlays(t, a)
 	a.refuses = fault.New(fault.Build, "its image can't be built")
-	if _, _, err := p.service.PutUnit(t.Context(), "uploaded", uploaded(t, "uploaded")); !fault.Is(err, fault.Build) {
+	if _, _, err := p.service.Units.Put(t.Context(), "uploaded", uploaded(t, "uploaded")); !fault.Is(err, fault.Build) {
 		t.Errorf("error %v", err)
 	}
-	if _, err := p.service.Unit(t.Context(), "uploaded"); !fault.Is(err, fault.NotFound) {
+	if _, err := p.service.Units.Show(t.Context(), "uploaded"); !fault.Is(err, fault.NotFound) {
 		t.Errorf("it was refused, and is there: %v", err)
 	}
 	a.refuses = nil
-	if info, created, err := p.service.PutUnit(t.Context(), "uploaded", uploaded(t, "uploaded")); err != nil || !created || info.Name != "uploaded" {
+	if info, created, err := p.service.Units.Put(t.Context(), "uploaded", uploaded(t, "uploaded")); err != nil || !created || info.Name != "uploaded" {
 		t.Errorf("%+v, %v, %v", info, created, err)
 	}
 	if got := a.calls("uploaded"); got != "accept accept" { //nolint:dupword // it refused once
@@ -174,10 +176,10 @@ func TestAKindHasAWordOnUploads(t *testing.T) {
 	p.opts.Kinds = run.Kinds{}
 	p.stop()
 	p.start()
-	if _, _, err := p.service.PutUnit(t.Context(), "again", uploaded(t, "again")); !fault.Is(err, fault.Unsupported) {
+	if _, _, err := p.service.Units.Put(t.Context(), "again", uploaded(t, "again")); !fault.Is(err, fault.Unsupported) {
 		t.Errorf("a unit that nobody runs: %v", err)
 	}
-	if _, _, err := p.service.Submit(t.Context(), Submission{Unit: "worker"}); !fault.Is(err, fault.Unsupported) {
+	if _, _, err := p.service.Submit(t.Context(), spool.Submission{Unit: "worker"}); !fault.Is(err, fault.Unsupported) {
 		t.Errorf("a run that nobody makes: %v", err)
 	}
 }
@@ -240,7 +242,7 @@ func TestTheEventsOfARetryAreStored(t *testing.T) {
 	id := p.submit()
 	p.await(id)
 	var types []string
-	for event, err := range p.service.Events(t.Context(), id, 0) {
+	for event, err := range p.service.Feed.Events(t.Context(), id, 0) {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -15,7 +15,7 @@ func TestAHandoffNeedsRoom(t *testing.T) {
 	w := newCallFixture(t)
 	id := w.submitScript(script{Mark: "a", Until: "refused"})
 	w.until(id, running)
-	calls := newChildRuns(w.service.job(id))
+	calls := newChildRuns(w.service.jobs.get(id))
 	call := handoff.Call{Target: &handoff.Unit{Name: "worker"}}
 	w.service.home.Disks = runtime.NewDisks(1<<60, w.opts.Home)
 	if _, err := calls.Start(t.Context(), call); !fault.Is(err, fault.Unavailable) || !strings.Contains(err.Error(), "disk") {
@@ -43,10 +43,10 @@ func TestNothingNewBeginsWithoutRoom(t *testing.T) {
 	if err := w.service.Room(-1); !fault.Is(err, fault.Unavailable) {
 		t.Errorf("an upload: %v", err)
 	}
-	if _, _, err := w.service.PutUnit(t.Context(), "other", new(bytes.Buffer)); !fault.Is(err, fault.Unavailable) {
+	if _, _, err := w.service.Units.Put(t.Context(), "other", new(bytes.Buffer)); !fault.Is(err, fault.Unavailable) {
 		t.Errorf("a unit: %v", err)
 	}
-	u, err := w.service.units.Get(t.Context(), "worker")
+	u, err := w.service.Units.Get(t.Context(), "worker")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,7 +13,10 @@ import (
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/internal/access"
+	"github.com/agent-on-demand/aod/orchestrator/questions"
 	"github.com/agent-on-demand/aod/orchestrator/run"
+	"github.com/agent-on-demand/aod/orchestrator/spool"
+	"github.com/agent-on-demand/aod/orchestrator/turns"
 )
 
 // holding returns a context of requests of a token.
@@ -23,12 +26,19 @@ func holding(t *testing.T, name string, scopes ...access.Scope) context.Context 
 	return access.WithGrant(ctx, access.Grant{Name: name, Scopes: scopes})
 }
 
-// byID are the methods of a Service, and of its schedules, that take what a client names.
+// byID are the methods of a Service, of its parts and of its features that take what a client names.
 func byID(s *Service) map[string]func(ctx context.Context, id string) error {
 	all := map[string]func(context.Context, string) error{}
-	for _, of := range []reflect.Value{reflect.ValueOf(s), reflect.ValueOf(s.Schedules())} {
+	owners := []reflect.Value{reflect.ValueOf(s), reflect.ValueOf(s.Runs), reflect.ValueOf(s.Feed), reflect.ValueOf(s.Files), reflect.ValueOf(s.Flows), reflect.ValueOf(s.Sessions), reflect.ValueOf(s.Resends), reflect.ValueOf(s.Questions), reflect.ValueOf(s.Units)}
+	for _, feature := range s.opts.Features {
+		owners = append(owners, reflect.ValueOf(feature))
+	}
+	for _, of := range owners {
 		for i := range of.NumMethod() {
 			method, name := of.Method(i), of.Type().Elem().Name()+"."+of.Type().Method(i).Name
+			if name[0] == 'F' { // of a feature, which has the name of its package
+				name = of.Type().Elem().String() + "." + of.Type().Method(i).Name
+			}
 			kind := method.Type()
 			if kind.NumIn() < 2 || kind.In(0) != reflect.TypeFor[context.Context]() || kind.In(1).Kind() != reflect.String {
 				continue
@@ -86,15 +96,15 @@ func TestNoMethodTellsATokenWhatAnotherOneMade(t *testing.T) {
 	t.Parallel()
 	w := newTelling(t)
 	ada, bob := holding(t, "ada", access.Run), holding(t, "bob", access.Run)
-	record, _, err := w.service.Submit(ada, Submission{Unit: "worker", Input: encoded(orders{Until: "end"})})
+	record, _, err := w.service.Submit(ada, spool.Submission{Unit: "worker", Input: encoded(orders{Until: "end"})})
 	if err != nil {
 		t.Fatal(err)
 	}
 	w.until(record.ID, running)
-	if _, err := w.service.CreatePush(ada, record.ID, api.PushConfig{ID: "x", URL: "http://canary-hook.example:9/in"}); err != nil {
+	if _, err := w.pushes().CreatePush(ada, record.ID, api.PushConfig{ID: "x", URL: "http://canary-hook.example:9/in"}); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := w.service.Schedules().Put(ada, "hers", api.ScheduleSpec{Unit: "worker", Every: "1h"}, nil); err != nil {
+	if _, _, err := w.schedules().Put(ada, "hers", api.ScheduleSpec{Unit: "worker", Every: "1h"}, nil); err != nil {
 		t.Fatal(err)
 	}
 	missing, err := run.NewID()
@@ -117,12 +127,12 @@ func TestNoMethodTellsATokenWhatAnotherOneMade(t *testing.T) {
 			t.Errorf("%s tells of what another token made: %q, and of what isn't there: %q", name, got, want)
 		}
 	}
-	for _, name := range []string{"Service.Get", "Service.Await", "Service.Events", "Service.Say", "Service.Cancel", "Service.CreatePush", "Scheduler.Run"} {
+	for _, name := range []string{"Reader.Get", "Reader.Await", "records.Feed.Events", "Sessions.Get", "messages.Feature.SayOnce", "artifacts.Feature.OpenFile", "Service.Cancel", "pushes.Feature.CreatePush", "Scheduler.Begin", "Registry.Answer", "Catalogue.Show"} {
 		if methods[name] == nil {
 			t.Errorf("%s isn't among the methods", name)
 		}
 	}
-	if record, err := w.service.Get(ada, record.ID); err != nil || record.State != api.Running {
+	if record, err := w.service.Runs.Get(ada, record.ID); err != nil || record.State != api.Running {
 		t.Errorf("it became %s, %v", record.State, err)
 	}
 	w.open("end")
@@ -146,26 +156,26 @@ output: {}
 	ada, bob, eve := holding(t, "ada", access.Run), holding(t, "bob", access.Run), holding(t, "eve", access.Run, access.Read)
 	made := map[string]string{}
 	for name, ctx := range map[string]context.Context{"ada": ada, "bob": bob, "own": holding(t, "", access.Admin)} {
-		record, _, err := w.service.Submit(ctx, Submission{Unit: "f", Key: name, Input: encoded(chainInput{})})
+		record, _, err := w.service.Submit(ctx, spool.Submission{Unit: "f", Key: name, Input: encoded(chainInput{})})
 		if err != nil {
 			t.Fatal(err)
 		}
 		made[record.ID] = name
 		within(t, func() bool {
-			page, err := w.service.Questions(t.Context(), QuestionFilter{Run: record.ID})
+			page, err := w.service.Questions.List(t.Context(), questions.Filter{Run: record.ID})
 			return err == nil && len(page.Questions) == 1
-		}, func() string { record, _ = w.service.Get(t.Context(), record.ID); return show(record) })
+		}, func() string { record, _ = w.service.Runs.Get(t.Context(), record.ID); return show(record) })
 	}
 	lists := map[string]func(ctx context.Context) (ids []string, err error){
 		"List": func(ctx context.Context) (ids []string, err error) {
-			page, err := w.service.List(ctx, api.Filter{})
+			page, err := w.service.Runs.List(ctx, api.Filter{})
 			for _, r := range page.Runs {
 				ids = append(ids, r.ID)
 			}
 			return ids, err
 		},
 		"ListChanged": func(ctx context.Context) (ids []string, err error) {
-			page, err := w.service.ListChanged(ctx, api.ChangedFilter{})
+			page, err := w.service.Feed.Changed(ctx, api.ChangedFilter{})
 			for _, r := range page.Runs {
 				ids = append(ids, r.ID)
 			}
@@ -175,7 +185,7 @@ output: {}
 			return ids, err
 		},
 		"Questions": func(ctx context.Context) (ids []string, err error) {
-			page, err := w.service.Questions(ctx, QuestionFilter{})
+			page, err := w.service.Questions.List(ctx, questions.Filter{})
 			for _, q := range page.Questions {
 				ids = append(ids, q.Run)
 			}
@@ -195,21 +205,21 @@ output: {}
 			}
 		}
 	}
-	if _, _, err := w.service.Submit(bob, Submission{Unit: "f", Key: "ada", Input: encoded(chainInput{})}); !fault.Is(err, fault.Input) {
+	if _, _, err := w.service.Submit(bob, spool.Submission{Unit: "f", Key: "ada", Input: encoded(chainInput{})}); !fault.Is(err, fault.Input) {
 		t.Errorf("with another's key: %v", err)
 	}
-	if record, joined, err := w.service.Submit(eve, Submission{Unit: "f", Key: "ada", Input: encoded(chainInput{})}); !joined || made[record.ID] != "ada" {
+	if record, joined, err := w.service.Submit(eve, spool.Submission{Unit: "f", Key: "ada", Input: encoded(chainInput{})}); !joined || made[record.ID] != "ada" {
 		t.Errorf("with another's key, of whom everything is seen: %v, %v", joined, err)
 	}
-	page, err := w.service.Questions(ada, QuestionFilter{})
+	page, err := w.service.Questions.List(ada, questions.Filter{})
 	if err != nil || len(page.Questions) != 1 {
 		t.Fatalf("%+v, %v", page, err)
 	}
 	id := page.Questions[0].ID
-	if err := w.service.Answer(bob, id, api.Answer{Action: "approve"}); !fault.Is(err, fault.NotFound) {
+	if err := w.service.Questions.Answer(bob, id, api.Answer{Action: "approve"}); !fault.Is(err, fault.NotFound) {
 		t.Errorf("another's answer: %v", err)
 	}
-	if err := w.service.Answer(ada, id, api.Answer{Action: "approve"}); err != nil {
+	if err := w.service.Questions.Answer(ada, id, api.Answer{Action: "approve"}); err != nil {
 		t.Error(err)
 	}
 	for id := range made {
@@ -228,16 +238,16 @@ nodes:
 output: {}
 `)
 	ada := holding(t, "ada", access.Run)
-	record, _, err := w.service.Submit(ada, Submission{Unit: "f", Input: encoded(chainInput{})})
+	record, _, err := w.service.Submit(ada, spool.Submission{Unit: "f", Input: encoded(chainInput{})})
 	if err != nil {
 		t.Fatal(err)
 	}
 	w.await(record.ID)
-	page, err := w.service.List(ada, api.Filter{Parent: record.ID})
+	page, err := w.service.Runs.List(ada, api.Filter{Parent: record.ID})
 	if err != nil || len(page.Runs) != 1 {
 		t.Fatalf("%+v, %v", page, err)
 	}
-	if child, err := w.service.Get(ada, page.Runs[0].ID); err != nil || child.By != "ada" {
+	if child, err := w.service.Runs.Get(ada, page.Runs[0].ID); err != nil || child.By != "ada" {
 		t.Errorf("it is of %q, %v", child.By, err)
 	}
 }
@@ -246,18 +256,24 @@ func TestASessionTakesTurnsOfItsOwnTokenAlone(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, withTalks)
 	ada, bob, eve := holding(t, "ada", access.Run), holding(t, "bob", access.Run), holding(t, "eve", access.Run, access.Read)
-	made, err := w.service.CreateSession(ada, "talks", nil)
+	made, err := w.service.Sessions.Create(ada, "talks", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	w.stop()
 	w.start()
 	for name, call := range map[string]func(ctx context.Context, id string) error{
-		"Session":      func(ctx context.Context, id string) error { _, err := w.service.Session(ctx, id); return err },
-		"LastChange":   func(ctx context.Context, id string) error { _, err := w.service.LastChange(ctx, id); return err },
-		"CloseSession": func(ctx context.Context, id string) error { _, err := w.service.CloseSession(ctx, id, "x"); return err },
+		"Session": func(ctx context.Context, id string) error { _, err := w.service.Sessions.Get(ctx, id); return err },
+		"LastChange": func(ctx context.Context, id string) error {
+			_, err := w.service.Sessions.LastChange(ctx, id)
+			return err
+		},
+		"CloseSession": func(ctx context.Context, id string) error {
+			_, err := w.service.Sessions.Close(ctx, id, "x")
+			return err
+		},
 		"Submit": func(ctx context.Context, id string) error {
-			_, _, err := w.service.Submit(ctx, Submission{Unit: "talks", Session: id, Input: encoded(map[string]string{"message": "hi"})})
+			_, _, err := w.service.Submit(ctx, spool.Submission{Unit: "talks", Session: id, Input: encoded(map[string]string{"message": "hi"})})
 			return err
 		},
 	} {
@@ -267,15 +283,15 @@ func TestASessionTakesTurnsOfItsOwnTokenAlone(t *testing.T) {
 		}
 	}
 	for who, ctx := range map[int]context.Context{0: bob, 1: ada} {
-		page, err := w.service.SessionList(ctx, SessionFilter{})
+		page, err := w.service.Sessions.List(ctx, turns.Filter{})
 		if err != nil || len(page.Sessions) != who {
 			t.Errorf("the list has %d, %v, want %d", len(page.Sessions), err, who)
 		}
 	}
-	if _, err := w.service.Session(eve, made.ID); err != nil {
+	if _, err := w.service.Sessions.Get(eve, made.ID); err != nil {
 		t.Error(err)
 	}
-	if session, err := w.service.Session(ada, made.ID); err != nil || session.State != api.SessionOpen {
+	if session, err := w.service.Sessions.Get(ada, made.ID); err != nil || session.State != api.SessionOpen {
 		t.Errorf("%+v, %v", session, err)
 	}
 }

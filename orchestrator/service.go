@@ -1,6 +1,7 @@
 package orchestrator
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -12,18 +13,26 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/agent-on-demand/aod/api"
+
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/agent-on-demand/aod/api/fault"
-	"github.com/agent-on-demand/aod/capsule/registry"
 	"github.com/agent-on-demand/aod/capsule/unit"
-	"github.com/agent-on-demand/aod/handoff"
-	"github.com/agent-on-demand/aod/handoff/gateway/ledger"
+	"github.com/agent-on-demand/aod/internal/bytegate"
 	"github.com/agent-on-demand/aod/internal/safefs"
-	"github.com/agent-on-demand/aod/orchestrator/feature/pushes"
+	"github.com/agent-on-demand/aod/orchestrator/feature"
+	"github.com/agent-on-demand/aod/orchestrator/figures"
+	"github.com/agent-on-demand/aod/orchestrator/keys"
 	"github.com/agent-on-demand/aod/orchestrator/layout"
+	"github.com/agent-on-demand/aod/orchestrator/questions"
+	"github.com/agent-on-demand/aod/orchestrator/readiness"
+	"github.com/agent-on-demand/aod/orchestrator/records"
+	"github.com/agent-on-demand/aod/orchestrator/retention"
 	"github.com/agent-on-demand/aod/orchestrator/run"
 	"github.com/agent-on-demand/aod/orchestrator/store"
+	"github.com/agent-on-demand/aod/orchestrator/turns"
+	"github.com/agent-on-demand/aod/orchestrator/units"
 	"github.com/agent-on-demand/aod/runtime"
 )
 
@@ -43,18 +52,24 @@ import (
 //	Home/units/         every version of every unit, see package registry
 type Service struct {
 	*loop
-	units    *registry.Registry
+	Runs      *records.Reader
+	Feed      *records.Feed
+	Files     *records.Files
+	Flows     *records.Flows
+	Sessions  *turns.Sessions
+	Questions *questions.Registry
+	Units     *units.Catalogue
+	Figures   *figures.Figures
+	Retention *retention.Retention
+	Resends   *keys.Resends
+
 	registry *prometheus.Registry
 	lock     *os.File
 	opened   time.Time
-	whole    wholeFiles
 	tasks    sync.WaitGroup // sweeping, warming, recovering and probing
 	started  atomic.Bool
-	ageHeld  time.Time     // until then no run is too old; see holdAge
-	render   pushes.Render // nil: there are no pushes
 
-	readiness readiness
-	pages     eventPages
+	readiness readiness.Readiness
 }
 
 // NewService locks a home, opens its store and gives the home to the kinds. No run goes on
@@ -66,7 +81,6 @@ func NewService(opts Options) (_ *Service, err error) {
 	}
 	s := &Service{loop: newLoop(opts), opened: time.Now()}
 	s.durable = true
-	s.registry = s.metrics.Registry(s.figures, s.collectors()...)
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, s.close())
@@ -75,29 +89,82 @@ func NewService(opts Options) (_ *Service, err error) {
 	if err := s.openHome(); err != nil {
 		return nil, err
 	}
-	if err := s.openKinds(); err != nil {
+	if err := s.kinds.Open(s.home); err != nil {
 		return nil, err
 	}
-	if s.store, err = store.Open(s.path(layout.Database),
-		store.Options{Logger: s.logger, NotEmpty: s.hasRuns()}); err != nil {
+	if s.store, err = store.Open(s.path(layout.Database), store.Options{
+		Logger: s.logger, NotEmpty: s.hasRuns(), AroundCommit: opts.AroundCommit,
+	}); err != nil {
 		return nil, err
 	}
-	s.compactStore()
-	s.journal = s.store
-	s.schedules = s.newSchedules()
-	s.units, err = registry.New(registry.Options{
-		Home: s.path("units"), Sources: opts.Sources, Accept: s.acceptUnit,
-		Govern: s.govern, Logger: s.logger,
-	})
-	if err != nil {
+	s.journal = onDisk(s.store)
+	if err := s.makeRooms(); err != nil {
 		return nil, err
 	}
-	s.findVersion = s.units.Version
+	s.Retention.Compact()
+	if err := s.initFeatures(feature.Process{
+		Library: s.Files, Gate: s, Units: s.Units, Submissions: s,
+	}); err != nil {
+		return nil, err
+	}
 	return s, nil
 }
 
+// makeRooms makes what the Service has beside the loop. The store is open by then.
+func (s *Service) makeRooms() (err error) {
+	s.Figures = figures.New(figures.Options{
+		Store: s.store, Queue: s.queue, Recent: s.recent, Sessions: s.sessions, Kinds: s.kinds,
+		Features: s.opts.Features, Slots: s.opts.Concurrency, Home: s.opts.Home, Version: s.opts.Version,
+	})
+	s.registry = s.metrics.Registry(s.Figures.Now, s.Figures.Collectors()...)
+	s.Questions = questions.New(questions.Options{
+		Questions: s.store.Questions, Admits: s.Admits, Persist: s.persist,
+		News: func(id string) {
+			if j := s.jobs.get(id); j != nil {
+				j.live.News.Notify()
+			}
+		},
+	})
+	s.questions = s.Questions
+	s.Units, err = units.New(units.Options{
+		Home: s.path("units"), Sources: s.opts.Sources, Switched: s.store.Units, Rules: &s.rules, Switches: &s.switches,
+		Admits: s.Admits, Status: s.Figures.OfUnit, Live: s.jobs.ofUnit, Met: s.metrics.UnitMet, Logger: s.logger,
+	})
+	if err != nil {
+		return err
+	}
+	s.Runs = s.readRuns(s.Questions)
+	s.Feed, s.Files = records.NewFeed(s.Runs, s.store), records.NewFiles(s.Runs, s.opened)
+	s.Flows = records.NewFlows(s.Runs, s.store, s.Units)
+	s.Sessions = turns.NewSessions(s.sessions, turns.SessionsOptions{
+		Home: s.opts.Home, Store: s.store, Files: s.Files, Units: s.Units, Admits: s.Admits, Permits: s.permits,
+	})
+	s.Resends = keys.NewResends(s.Runs, s.store, s.Questions)
+	s.Retention = s.retain()
+	return nil
+}
+
+// FeatureOf returns the feature of a type that takes part in the runs of a Service, if there is one.
+func FeatureOf[F feature.Feature](s *Service) (found F, is bool) {
+	for _, f := range s.opts.Features {
+		if found, is = f.(F); is {
+			return found, true
+		}
+	}
+	return found, false
+}
+
+// retain returns what keeps to the operator's settings of retention.
+func (s *Service) retain() *retention.Retention {
+	return retention.New(retention.Options{
+		Home: s.opts.Home, Runs: s.home.Runs, Store: s.store, Units: s.Units, Sessions: s.Sessions, Kinds: s.kinds,
+		InUse: s.inUse, Undamaged: s.undamaged, Age: s.opts.RetentionAge, Bytes: s.opts.RetentionSize,
+		Interval: s.opts.SweepInterval, MinFreeDisk: s.opts.MinFreeDisk, Opened: s.opened, Logger: s.logger,
+	})
+}
+
 func (s *Service) openHome() (err error) {
-	for _, dir := range []string{"", "bin", "runs", "spool", "units", layout.Sessions, layout.Schedules} {
+	for _, dir := range []string{"", "bin", "runs", "spool", "units", layout.Sessions} {
 		if err := os.MkdirAll(s.path(dir), 0o700); err != nil {
 			return fault.Wrap(fault.Unavailable, err, "the data directory %q can't be made", s.opts.Home).
 				WithHint("name another one with --data DIR or AOD_DATA")
@@ -111,7 +178,6 @@ func (s *Service) openHome() (err error) {
 	if err != nil {
 		return fmt.Errorf("lock home: %w", err)
 	}
-	s.modelCache.Dir = s.path("modelcache")
 	s.home = run.Home{
 		Dir: s.opts.Home, Runs: s.path("runs"), Bin: s.path("bin"), Cards: s.path("cards"),
 		Disks: runtime.NewDisks(s.opts.MinFreeDisk, s.opts.Home),
@@ -138,7 +204,7 @@ func (s *Service) path(rel string) string { return filepath.Join(s.opts.Home, re
 // damaged store it changes nothing, and what can be read is: whoever repairs it finds all as it
 // was.
 func (s *Service) Start(ctx context.Context) error {
-	left, err := s.store.Unfinished(ctx)
+	left, err := s.store.Runs.Unfinished(ctx)
 	if s.store.Damaged() {
 		s.started.Store(true)
 		s.logger.Error("orchestrator started for reading only", fault.LogAttr(s.store.Health(ctx)))
@@ -147,31 +213,24 @@ func (s *Service) Start(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("recover: %w", err)
 	}
-	if err := errors.Join(s.readSwitches(ctx), s.restoreSessions(ctx), s.schedules.Restore(ctx)); err != nil {
+	if err := errors.Join(s.Units.Restore(ctx), s.Sessions.Restore(ctx)); err != nil {
 		return fmt.Errorf("recover: %w", err)
 	}
-	s.holdAge(ctx)
-	trees := treeCache{
-		service: s, unfinished: map[string]bool{}, trees: map[string]*handoff.Tree{},
-		spent: map[string]map[string]ledger.Amount{},
-	}
-	for _, row := range left {
-		trees.unfinished[row.ID] = true
-	}
-	jobs := make([]*job, len(left))
-	for i, row := range left {
-		jobs[i] = s.recover(ctx, row, trees)
+	s.Retention.HoldAge(ctx)
+	jobs, err := newRecovery(s, left).all(ctx, left)
+	if err != nil {
+		return err
 	}
 	for _, j := range jobs {
 		j.goOn()
 	}
-	s.cancelOrphans()
+	s.jobs.cancelOrphans()
 	s.sessions.GoOn()
-	s.tasks.Go(func() { s.sweepStrays(s.life) })
+	s.tasks.Go(func() { strays{s}.remove(s.life) })
 	if s.opts.MemoryBytes == 0 {
 		s.tasks.Go(func() { s.learnMemory(s.life) })
 	}
-	s.tasks.Go(func() { s.pruneRegularly(s.life) })
+	s.tasks.Go(func() { s.Retention.Run(s.life) })
 	disks := s.home.Disks
 	s.tasks.Go(func() { disks.Watch(s.life) })
 	for kind := range s.kinds.Each() {
@@ -181,9 +240,10 @@ func (s *Service) Start(ctx context.Context) error {
 	}
 	s.started.Store(true)
 	s.tasks.Go(func() { s.meetUnits(s.begin) })
-	s.tasks.Go(func() { s.schedules.KeepTimes(s.begin) })
-	if s.PushesOn() {
-		s.tasks.Go(func() { s.deliverPushes(s.life) })
+	for _, f := range s.opts.Features {
+		if runner, ok := f.(feature.Runner); ok {
+			s.tasks.Go(func() { runner.Run(s.life) })
+		}
 	}
 	s.logger.Info("orchestrator started", "recovered", len(left))
 	return nil
@@ -201,24 +261,13 @@ type world struct{ *Service }
 
 // Units implements run.World.
 func (w world) Units(ctx context.Context) []*unit.Unit {
-	all, _ := w.usableUnits(ctx) // an error comes with the end of ctx
+	all, _ := w.Service.Units.Usable(ctx) // an error comes with the end of ctx
 	return all
-}
-
-// usableUnits lists the units that can be run.
-func (s *Service) usableUnits(ctx context.Context) (all []*unit.Unit, err error) {
-	listed, err := s.units.List(ctx)
-	for _, l := range listed {
-		if l.Unit != nil {
-			all = append(all, l.Unit)
-		}
-	}
-	return all, err
 }
 
 // Unit implements run.World.
 func (w world) Unit(ctx context.Context, name string) (*unit.Unit, error) {
-	return w.units.Get(ctx, name)
+	return w.Service.Units.Get(ctx, name)
 }
 
 // Busy implements run.World.
@@ -243,7 +292,7 @@ func (s *Service) Close() error {
 
 // close closes what NewService opened, also after half of it.
 func (s *Service) close() error {
-	err := s.closeKinds()
+	err := s.kinds.Close()
 	if s.store != nil {
 		err = errors.Join(err, s.store.Close())
 	}
@@ -259,13 +308,10 @@ func (s *Service) hasRuns() bool {
 	return err == nil && len(entries) > 0
 }
 
-// admits returns a fault while the service stops, has not begun, can't store, or has too
+// Admits returns a fault while the service stops, has not begun, can't store, or has too
 // little disk.
-func (s *Service) admits(ctx context.Context) error {
-	s.mu.Lock()
-	closing := s.closing
-	s.mu.Unlock()
-	if closing || !s.started.Load() {
+func (s *Service) Admits(ctx context.Context) error {
+	if s.ShuttingDown() {
 		return fault.New(fault.Unavailable, "the server is starting or shutting down").WithHint("try again in a moment")
 	}
 	if err := s.store.Health(ctx); err != nil {
@@ -273,6 +319,58 @@ func (s *Service) admits(ctx context.Context) error {
 	}
 	return s.room(0)
 }
+
+// ShuttingDown implements feature.Runs: it is true as well before the Service has started.
+func (s *Service) ShuttingDown() bool {
+	return s.jobs.isClosing() || !s.started.Load()
+}
+
+// Ready returns a fault with the reason why the service can't take runs now, or nil. The
+// kinds are asked at most once a second: an engine under load is slow to answer, and every
+// further question makes it slower.
+func (s *Service) Ready(ctx context.Context) error {
+	if err := s.Admits(ctx); err != nil {
+		return err
+	}
+	return s.readiness.Get(ctx, s.probe)
+}
+
+// probe starts to ask the kinds, unless the service shuts down.
+func (s *Service) probe(answered func(error)) bool {
+	return s.jobs.whileOpen(func() {
+		s.tasks.Go(func() {
+			ctx, cancel := context.WithTimeoutCause(s.life, readiness.ProbeTime, runtime.Silent(readiness.ProbeTime))
+			defer cancel()
+			answered(s.askKinds(ctx))
+		})
+	})
+}
+
+func (s *Service) askKinds(ctx context.Context) error {
+	for kind := range s.kinds.Each() {
+		if sweeper, ok := kind.(run.Sweeper); ok {
+			if err := sweeper.Ready(ctx); err != nil {
+				return cmp.Or(context.Cause(ctx), err)
+			}
+		}
+	}
+	return nil
+}
+
+// Permits returns a fault if a unit can't be run, whatever its input is.
+func (s *Service) Permits(ctx context.Context, name string) error {
+	u, err := s.Units.Get(ctx, name)
+	if err != nil {
+		return err
+	}
+	return s.permits(u)
+}
+
+// Metrics returns the service's metrics, its current figures included.
+func (s *Service) Metrics() prometheus.Gatherer { return s.registry }
+
+// Memory returns the gate of what all requests hold in memory, those of runs included.
+func (s *Service) Memory() *bytegate.Gate { return s.opts.Handoffs.Memory }
 
 // Room returns a fault where size more bytes would leave less than MinFreeDisk: a request that
 // brings them needn't be read. A negative size is unknown.
@@ -300,3 +398,25 @@ func ownerOf(home string) (string, error) {
 // lockWait is how long to wait for the lock of a home. After kill -9 the kernel releases the
 // lock only when it has removed the dead process.
 const lockWait = 3 * time.Second
+
+// Cancel is the loop's, but for a damaged store: then no run has a job here, and none is known
+// to have ended.
+func (s *Service) Cancel(ctx context.Context, id, reason string) (api.Record, error) {
+	if err := s.undamaged(ctx); err != nil {
+		return api.Record{}, err
+	}
+	return s.loop.Cancel(ctx, id, reason)
+}
+
+// Writable implements feature.Gate.
+func (s *Service) Writable(ctx context.Context) error {
+	return errors.Join(s.undamaged(ctx), s.room(0))
+}
+
+// undamaged returns the fault that says how the store is damaged, or nil.
+func (s *Service) undamaged(ctx context.Context) error {
+	if !s.store.Damaged() {
+		return nil
+	}
+	return s.store.Health(ctx)
+}

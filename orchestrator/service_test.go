@@ -14,7 +14,9 @@ import (
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/orchestrator/spool"
 	"github.com/agent-on-demand/aod/orchestrator/store"
+	"github.com/agent-on-demand/aod/orchestrator/units"
 	"github.com/agent-on-demand/aod/runtime"
 	"github.com/agent-on-demand/aod/runtime/docker/dockertest"
 )
@@ -29,7 +31,7 @@ func TestServiceRuns(t *testing.T) {
 			t.Errorf("record %s", show(record))
 		}
 		keepsSchema(t, record)
-		f, file, err := w.service.OpenFile(t.Context(), id, "sub-a.txt")
+		f, file, err := w.service.Files.Open(t.Context(), id, "sub-a.txt")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -38,7 +40,7 @@ func TestServiceRuns(t *testing.T) {
 			t.Errorf("file %q, %+v", raw, file)
 		}
 		var lines []string
-		for entry, err := range w.service.Log(t.Context(), id, true) {
+		for entry, err := range w.service.Feed.Log(t.Context(), id, true) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -62,11 +64,11 @@ func TestServiceRuns(t *testing.T) {
 		}
 	})
 	t.Run("an input that breaks the contract is refused with nothing left", func(t *testing.T) {
-		_, _, err := w.service.Submit(t.Context(), Submission{Unit: "worker", Input: json.RawMessage(`{"exit":"x"}`)})
+		_, _, err := w.service.Submit(t.Context(), spool.Submission{Unit: "worker", Input: json.RawMessage(`{"exit":"x"}`)})
 		if !fault.Is(err, fault.Input) || len(fault.Public(err).Findings) != 1 {
 			t.Errorf("error %v", err)
 		}
-		if _, _, err := w.service.Submit(t.Context(), Submission{Unit: "wurker"}); !fault.Is(err, fault.NotFound) {
+		if _, _, err := w.service.Submit(t.Context(), spool.Submission{Unit: "wurker"}); !fault.Is(err, fault.NotFound) {
 			t.Errorf("error %v", err)
 		}
 	})
@@ -75,14 +77,14 @@ func TestServiceRuns(t *testing.T) {
 func TestServiceTakesFilesAndGivesThemAgain(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
-	spool, err := w.service.NewSpool()
+	files, err := w.service.NewSpool()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := spool.Add("doc", "in.txt", strings.NewReader("hello"), 5); err != nil {
+	if err := files.Add("doc", "in.txt", strings.NewReader("hello"), 5); err != nil {
 		t.Fatal(err)
 	}
-	record, _, err := w.service.Submit(t.Context(), Submission{Unit: "worker", Input: encoded(orders{Mark: "a", File: "out.txt"}), Files: spool})
+	record, _, err := w.service.Submit(t.Context(), spool.Submission{Unit: "worker", Input: encoded(orders{Mark: "a", File: "out.txt"}), Files: files})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,13 +98,13 @@ func TestServiceTakesFilesAndGivesThemAgain(t *testing.T) {
 	}
 	keepsSchema(t, record)
 
-	if spool, err = w.service.NewSpool(); err != nil {
+	if files, err = w.service.NewSpool(); err != nil {
 		t.Fatal(err)
 	}
-	if err := spool.Add("doc", "in.txt", strings.NewReader("hello!"), 5); !fault.Is(err, fault.TooLarge) {
+	if err := files.Add("doc", "in.txt", strings.NewReader("hello!"), 5); !fault.Is(err, fault.TooLarge) {
 		t.Errorf("a file over its limit: %v", err)
 	}
-	if err := spool.Remove(); err != nil {
+	if err := files.Remove(); err != nil {
 		t.Error(err)
 	}
 }
@@ -110,7 +112,7 @@ func TestServiceTakesFilesAndGivesThemAgain(t *testing.T) {
 func TestServiceJoinsByKey(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
-	sub := Submission{Unit: "worker", Input: encoded(orders{Mark: "once"}), Key: "k1"}
+	sub := spool.Submission{Unit: "worker", Input: encoded(orders{Mark: "once"}), Key: "k1"}
 	var ids sync.Map
 	var all sync.WaitGroup
 	for range 20 {
@@ -211,12 +213,12 @@ func TestServiceBoundsItsQueue(t *testing.T) {
 		for name, content := range workerFiles {
 			write(t, filepath.Join(o.Sources[0], "hurried", name), strings.ReplaceAll(content, "worker", "hurried"))
 		}
-		o.Units["hurried"] = UnitSettings{QueueWait: 50 * time.Millisecond}
+		o.Units["hurried"] = units.Settings{QueueWait: 50 * time.Millisecond}
 	})
 	first := w.submit(orders{Mark: "a", Until: "go"})
 	w.until(first, running)
 	second := w.submit(orders{Mark: "b"})
-	if _, _, err := w.service.Submit(t.Context(), Submission{Unit: "worker"}); !fault.Is(err, fault.Busy) {
+	if _, _, err := w.service.Submit(t.Context(), spool.Submission{Unit: "worker"}); !fault.Is(err, fault.Busy) {
 		t.Errorf("a third: %v", err)
 	}
 	record := w.await(w.submitTo("hurried", orders{Mark: "c"}))
@@ -246,13 +248,13 @@ func TestServicePrunesClosedSessions(t *testing.T) {
 	w := newFixture(t, withTalks)
 	var ids []string
 	for range 2 {
-		made, err := w.service.CreateSession(t.Context(), "talks", nil)
+		made, err := w.service.Sessions.Create(t.Context(), "talks", nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		ids = append(ids, made.ID)
 	}
-	if _, err := w.service.CloseSession(t.Context(), ids[0], "over"); err != nil {
+	if _, err := w.service.Sessions.Close(t.Context(), ids[0], "over"); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {
@@ -265,14 +267,14 @@ func TestServicePrunesClosedSessions(t *testing.T) {
 		{api.PruneOptions{OlderThan: time.Hour}, false},
 		{api.PruneOptions{}, true},
 	} {
-		if _, err := w.service.Prune(t.Context(), c.opts); err != nil {
+		if _, err := w.service.Retention.Prune(t.Context(), c.opts); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := w.service.Session(t.Context(), ids[0]); fault.Is(err, fault.NotFound) != c.gone {
+		if _, err := w.service.Sessions.Get(t.Context(), ids[0]); fault.Is(err, fault.NotFound) != c.gone {
 			t.Errorf("after %+v: %v", c.opts, err)
 		}
 	}
-	if _, err := w.service.Session(t.Context(), ids[1]); err != nil {
+	if _, err := w.service.Sessions.Get(t.Context(), ids[1]); err != nil {
 		t.Errorf("one that is open: %v", err)
 	}
 }
@@ -280,7 +282,7 @@ func TestServicePrunesClosedSessions(t *testing.T) {
 func TestServiceRefusesWithoutRoom(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, func(o *settings) { o.MinFreeDisk = 1 << 60 })
-	if _, _, err := w.service.Submit(t.Context(), Submission{Unit: "worker"}); !fault.Is(err, fault.Unavailable) || !strings.Contains(err.Error(), "disk") {
+	if _, _, err := w.service.Submit(t.Context(), spool.Submission{Unit: "worker"}); !fault.Is(err, fault.Unavailable) || !strings.Contains(err.Error(), "disk") {
 		t.Errorf("error %v", err)
 	}
 	if err := w.service.Ready(t.Context()); err == nil {
@@ -307,7 +309,7 @@ func TestServiceLists(t *testing.T) {
 	var got []string
 	f := api.Filter{Unit: "worker", States: []api.State{api.Completed}, Limit: 2}
 	for {
-		page, err := w.service.List(t.Context(), f)
+		page, err := w.service.Runs.List(t.Context(), f)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -329,7 +331,7 @@ func TestPruneTellsOfClosedSessions(t *testing.T) {
 	w := newFixture(t)
 	now := time.Now()
 	for id, closed := range map[string]bool{"open": false, "closed": true} {
-		if err := w.service.store.InsertSession(t.Context(), store.Session{ID: id, Unit: "u", Closed: closed, CreatedAt: now, UsedAt: now}); err != nil {
+		if err := w.service.store.Sessions.Insert(t.Context(), store.Session{ID: id, Unit: "u", Closed: closed, CreatedAt: now, UsedAt: now}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -343,7 +345,7 @@ func TestPruneTellsOfClosedSessions(t *testing.T) {
 		{api.PruneOptions{}, 1},
 		{api.PruneOptions{}, 0},
 	} {
-		if report, err := w.service.Prune(t.Context(), c.opts); err != nil || report.Sessions != c.want {
+		if report, err := w.service.Retention.Prune(t.Context(), c.opts); err != nil || report.Sessions != c.want {
 			t.Errorf("%+v took %d sessions, not %d: %v", c.opts, report.Sessions, c.want, err)
 		}
 	}
@@ -357,26 +359,26 @@ func TestServicePrunes(t *testing.T) {
 		ids = append(ids, w.await(w.submit(orders{Mark: "a", File: "f"})).ID)
 	}
 	going := w.submit(orders{Mark: "b", Until: "go"})
-	dry, err := w.service.Prune(t.Context(), api.PruneOptions{DryRun: true})
+	dry, err := w.service.Retention.Prune(t.Context(), api.PruneOptions{DryRun: true})
 	if err != nil || dry.Runs != 4 || dry.Bytes == 0 {
 		t.Fatal(dry, err)
 	}
-	report, err := w.service.Prune(t.Context(), api.PruneOptions{MaxBytes: dry.Bytes / 2})
+	report, err := w.service.Retention.Prune(t.Context(), api.PruneOptions{MaxBytes: dry.Bytes / 2})
 	if err != nil || report.Runs != 2 {
 		t.Errorf("pruned %+v, %v", report, err)
 	}
-	if _, err := w.service.Get(t.Context(), ids[0]); !fault.Is(err, fault.NotFound) {
+	if _, err := w.service.Runs.Get(t.Context(), ids[0]); !fault.Is(err, fault.NotFound) {
 		t.Errorf("the oldest is still there: %v", err)
 	}
 	if _, err := os.Stat(w.service.runPath(ids[0])); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("its files: %v", err)
 	}
-	if f, _, err := w.service.OpenFile(t.Context(), ids[3], "f"); err != nil {
+	if f, _, err := w.service.Files.Open(t.Context(), ids[3], "f"); err != nil {
 		t.Error(err)
 	} else {
 		f.Close()
 	}
-	if report, err := w.service.Prune(t.Context(), api.PruneOptions{OlderThan: time.Hour}); err != nil || report.Runs != 0 {
+	if report, err := w.service.Retention.Prune(t.Context(), api.PruneOptions{OlderThan: time.Hour}); err != nil || report.Runs != 0 {
 		t.Errorf("pruned %+v, %v", report, err)
 	}
 	w.open("go")

@@ -18,6 +18,8 @@ import (
 	"github.com/agent-on-demand/aod/capsule"
 	"github.com/agent-on-demand/aod/capsule/unit"
 	"github.com/agent-on-demand/aod/orchestrator/kind/container"
+	"github.com/agent-on-demand/aod/orchestrator/spool"
+	"github.com/agent-on-demand/aod/orchestrator/units"
 	"github.com/agent-on-demand/aod/runtime"
 	"github.com/agent-on-demand/aod/runtime/docker/dockertest"
 	"github.com/agent-on-demand/aod/runtime/enginetest"
@@ -38,7 +40,7 @@ func newReaderFixture(t *testing.T, change ...func(*settings)) *fixture {
 	write(t, model, "weights")
 	return newCallFixture(t, append([]func(*settings){func(o *settings) {
 		addReader(t, o.Sources[0], "")
-		o.Units = map[string]UnitSettings{
+		o.Units = map[string]units.Settings{
 			"reader": {Given: unit.Given{Limits: capsule.Limits{Timeout: time.Minute}}},
 			"caller": {Given: unit.Given{MayCall: []string{"reader"}}},
 		}
@@ -88,14 +90,14 @@ func given(spec runtime.ContainerSpec, dir map[string]string) string {
 
 func (w *fixture) submitReader(stdin string) (api.Record, error) {
 	w.t.Helper()
-	spool, err := w.service.NewSpool()
+	files, err := w.service.NewSpool()
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	if err := spool.Add("stdin", "stdin", strings.NewReader(stdin), 100); err != nil {
+	if err := files.Add("stdin", "stdin", strings.NewReader(stdin), 100); err != nil {
 		w.t.Fatal(err)
 	}
-	record, _, err := w.service.Submit(w.t.Context(), Submission{Unit: "reader", Files: spool})
+	record, _, err := w.service.Submit(w.t.Context(), spool.Submission{Unit: "reader", Files: files})
 	return record, err
 }
 
@@ -147,10 +149,10 @@ func TestStdinIsBoundedByTheUnitsSetting(t *testing.T) {
 	if _, err := w.submitReader("eleven byte"); !fault.Is(err, fault.Input) {
 		t.Errorf("error %v", err)
 	}
-	if limit, err := w.service.StdinLimit(t.Context(), "reader"); err != nil || limit != 10 {
+	if limit, err := w.service.Units.StdinLimit(t.Context(), "reader"); err != nil || limit != 10 {
 		t.Errorf("limit %d, %v", limit, err)
 	}
-	if _, err := w.service.StdinLimit(t.Context(), "worker"); !fault.Is(err, fault.Input) {
+	if _, err := w.service.Units.StdinLimit(t.Context(), "worker"); !fault.Is(err, fault.Input) {
 		t.Errorf("of a capsule: %v", err)
 	}
 }
@@ -208,7 +210,7 @@ func TestTheCardOfAUnit(t *testing.T) {
 		var all sync.WaitGroup
 		for range 10 {
 			all.Go(func() {
-				card, err := w.service.Card(t.Context(), "reader")
+				card, err := w.service.Units.Card(t.Context(), "reader")
 				if err != nil || !bytes.Equal(card, []byte(readerCard)) {
 					t.Errorf("%s, %v", card, err)
 				}
@@ -224,7 +226,7 @@ func TestTheCardOfAUnit(t *testing.T) {
 		w := newReaderFixture(t)
 		for n := range 2 {
 			addReader(t, w.opts.Sources[0], fmt.Sprintf("RUN version %d\n", n))
-			if _, err := w.service.Card(t.Context(), "reader"); err != nil {
+			if _, err := w.service.Units.Card(t.Context(), "reader"); err != nil {
 				t.Fatal(err)
 			}
 			if got := w.starts("card"); got != n+1 {
@@ -247,17 +249,17 @@ func TestTheCardOfAUnit(t *testing.T) {
 		if err := w.engine.RemoveImage(t.Context(), images[0].ID); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := w.service.Card(t.Context(), "reader"); err != nil {
+		if _, err := w.service.Units.Card(t.Context(), "reader"); err != nil {
 			t.Error(err)
 		}
 	})
 	t.Run("is not to be had of a capsule, or where the engine is away", func(t *testing.T) {
 		w := newReaderFixture(t)
-		if _, err := w.service.Card(t.Context(), "worker"); !fault.Is(err, fault.Input) {
+		if _, err := w.service.Units.Card(t.Context(), "worker"); !fault.Is(err, fault.Input) {
 			t.Errorf("error %v", err)
 		}
 		w.breaks("Create", fault.New(fault.Unavailable, "the engine is away"))
-		if _, err := w.service.Card(t.Context(), "reader"); !fault.Is(err, fault.Unavailable) {
+		if _, err := w.service.Units.Card(t.Context(), "reader"); !fault.Is(err, fault.Unavailable) {
 			t.Errorf("error %v", err)
 		}
 		w.noRunDirs()
@@ -266,7 +268,7 @@ func TestTheCardOfAUnit(t *testing.T) {
 		w := newReaderFixture(t)
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		if _, err := w.service.Card(ctx, "reader"); err == nil {
+		if _, err := w.service.Units.Card(ctx, "reader"); err == nil {
 			t.Error("it is asked for nobody")
 		}
 	})

@@ -15,7 +15,11 @@ import (
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/capsule/contract"
 	"github.com/agent-on-demand/aod/capsule/unit"
+	"github.com/agent-on-demand/aod/orchestrator/feature"
+	"github.com/agent-on-demand/aod/orchestrator/feature/artifacts"
+	"github.com/agent-on-demand/aod/orchestrator/feature/messages"
 	"github.com/agent-on-demand/aod/orchestrator/run"
+	"github.com/agent-on-demand/aod/orchestrator/spool"
 	"github.com/agent-on-demand/aod/runtime"
 )
 
@@ -210,7 +214,7 @@ func newPlays(t *testing.T, kind run.Kind, change ...func(*Options)) *plays {
 		write(t, sources+"/worker/"+name, content)
 	}
 	p := &plays{t: t, opts: Options{
-		Home: t.TempDir(), Sources: []string{sources}, Kinds: run.Kinds{string(unit.Capsule): kind}, Concurrency: 4, RetryDelay: time.Millisecond, Retries: 2,
+		Home: t.TempDir(), Sources: []string{sources}, Kinds: run.Kinds{string(unit.Capsule): kind}, Concurrency: 4, RetryDelay: time.Millisecond, Retries: 2, Features: []feature.Feature{artifacts.New(), messages.New()},
 	}}
 	for _, c := range change {
 		c(&p.opts)
@@ -241,7 +245,7 @@ func (p *plays) stop() {
 
 func (p *plays) submit() string {
 	p.t.Helper()
-	record, _, err := p.service.Submit(p.t.Context(), Submission{Unit: "worker"})
+	record, _, err := p.service.Submit(p.t.Context(), spool.Submission{Unit: "worker"})
 	if err != nil {
 		p.t.Fatal(err)
 	}
@@ -252,7 +256,7 @@ func (p *plays) until(id string, is func(api.Record) bool) (record api.Record) {
 	p.t.Helper()
 	within(p.t, func() bool {
 		var err error
-		if record, err = p.service.Get(p.t.Context(), id); err != nil {
+		if record, err = p.service.Runs.Get(p.t.Context(), id); err != nil {
 			p.t.Fatal(err)
 		}
 		return is(record)
@@ -263,7 +267,7 @@ func (p *plays) until(id string, is func(api.Record) bool) (record api.Record) {
 // await returns a run at its very end, when the loop has done with it.
 func (p *plays) await(id string) api.Record {
 	p.t.Helper()
-	within(p.t, func() bool { return p.service.job(id) == nil }, func() string { return "the loop goes on with " + id })
+	within(p.t, func() bool { return p.service.jobs.get(id) == nil }, func() string { return "the loop goes on with " + id })
 	return p.until(id, run.Over)
 }
 

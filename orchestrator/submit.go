@@ -1,19 +1,18 @@
 package orchestrator
 
 import (
-	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
-	"fmt"
+	"path/filepath"
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/capsule/contract"
 	"github.com/agent-on-demand/aod/capsule/unit"
+	"github.com/agent-on-demand/aod/orchestrator/keys"
 	"github.com/agent-on-demand/aod/orchestrator/run"
+	"github.com/agent-on-demand/aod/orchestrator/spool"
 	"github.com/agent-on-demand/aod/orchestrator/store"
 	"github.com/agent-on-demand/aod/orchestrator/turns"
 )
@@ -21,7 +20,7 @@ import (
 // Submit accepts a run. An error is a fault with the reason, and nothing is left then. An
 // accepted run is stored, and ends even if this process or ctx ends before. If an earlier
 // submission had the same key, Submit returns the run of that one, and joined is true.
-func (s *Service) Submit(ctx context.Context, sub Submission) (record api.Record, joined bool, err error) {
+func (s *Service) Submit(ctx context.Context, sub spool.Submission) (record api.Record, joined bool, err error) {
 	defer func() { err = errors.Join(err, sub.Files.Remove()) }()
 	if err := api.CheckMetadata(sub.Metadata); err != nil {
 		return api.Record{}, false, err
@@ -29,14 +28,14 @@ func (s *Service) Submit(ctx context.Context, sub Submission) (record api.Record
 	if err := api.CheckContext(sub.Context); err != nil {
 		return api.Record{}, false, err
 	}
-	key, err := sub.key()
+	key, err := keys.Of(sub)
 	if err != nil {
 		return api.Record{}, false, err
 	}
 	if record, joined, err = s.join(ctx, key); joined || err != nil {
 		return record, joined, err
 	}
-	if err := s.admits(ctx); err != nil {
+	if err := s.Admits(ctx); err != nil {
 		return api.Record{}, false, err
 	}
 	talk, u, err := s.unitOf(ctx, sub)
@@ -47,72 +46,32 @@ func (s *Service) Submit(ctx context.Context, sub Submission) (record api.Record
 	if err != nil {
 		return api.Record{}, false, err
 	}
-	if asked.pushes, err = s.pushesOf(ctx, sub.Pushes); err != nil {
-		return api.Record{}, false, err
-	}
 	asked.session = talk
 	asked.key, asked.trace, asked.metadata, asked.context = key, sub.TraceParent, sub.Metadata, sub.Context
-	if asked.message, err = sub.firstMessage(asked.input.Files); err != nil {
+	if asked.message, err = firstMessage(sub, asked.input.Files); err != nil {
 		return api.Record{}, false, err
 	}
 	return s.accept(ctx, asked)
 }
 
+// Check returns the fault with which a submission would be refused now, and starts nothing. It doesn't look at its
+// key, its session and its message.
+func (s *Service) Check(ctx context.Context, sub spool.Submission) error {
+	u, err := s.Units.Get(ctx, sub.Unit)
+	if err != nil {
+		return err
+	}
+	_, err = s.prepare(ctx, u, sub)
+	return err
+}
+
 // unitOf returns the unit of a submission, and the session of which the run is a turn.
-func (s *Service) unitOf(ctx context.Context, sub Submission) (*turns.Session, *unit.Unit, error) {
+func (s *Service) unitOf(ctx context.Context, sub spool.Submission) (*turns.Session, *unit.Unit, error) {
 	if sub.Session != "" {
-		return s.sessionUnit(ctx, sub)
+		return s.Sessions.Choose(ctx, sub.Session, sub.Unit)
 	}
-	u, err := s.units.Get(ctx, sub.Unit)
+	u, err := s.Units.Get(ctx, sub.Unit)
 	return nil, u, err
-}
-
-// key returns the submission's key with a fingerprint of everything that it asks for.
-func (sub Submission) key() (store.Key, error) {
-	if sub.Resend != "" {
-		return sub.resendKey()
-	}
-	if sub.Key == "" {
-		return store.Key{}, nil
-	}
-	var input bytes.Buffer
-	if err := json.Compact(&input, orEmpty(sub.Input)); err != nil {
-		return store.Key{}, fault.Wrap(fault.Input, err, "the input is not JSON")
-	}
-	sum := sha256.New()
-	_, _ = fmt.Fprintf(sum, "%q %q %v\n%s", sub.Unit, input.Bytes(), sub.Timeout, sub.Files.Digest())
-	if sub.Within > 0 {
-		_, _ = fmt.Fprintf(sum, "\n%v", sub.Within)
-	}
-	if sub.Unattended {
-		_, _ = fmt.Fprint(sum, "\nunattended")
-	}
-	if sub.Session != "" {
-		_, _ = fmt.Fprintf(sum, "\nsession %q", sub.Session)
-	}
-	if !sub.Start.IsZero() {
-		start, err := json.Marshal(sub.Start)
-		if err != nil {
-			return store.Key{}, err
-		}
-		_, _ = fmt.Fprintf(sum, "\nstart %s", start)
-	}
-	if sub.Context != "" {
-		_, _ = fmt.Fprintf(sum, "\ncontext %q", sub.Context)
-	}
-	if sub.Message != nil {
-		_, _ = fmt.Fprintf(sum, "\nmessage %s", digestOfMessage(*sub.Message))
-	}
-	hashMetadata(sum, sub.Metadata)
-	return store.Key{Value: clientKey(sub.Key), Fingerprint: hex.EncodeToString(sum.Sum(nil))}, nil
-}
-
-// clientKey keeps the keys of clients apart from those of runs, see childRuns.
-func clientKey(key string) string {
-	if key == "" {
-		return ""
-	}
-	return "client/" + key
 }
 
 func orEmpty(input json.RawMessage) json.RawMessage {
@@ -127,7 +86,7 @@ func (l *loop) join(ctx context.Context, key store.Key) (api.Record, bool, error
 	if key.Value == "" {
 		return api.Record{}, false, nil
 	}
-	id, fingerprint, err := l.journal.ByKey(ctx, key.Value)
+	id, fingerprint, err := l.journal.Keys.Get(ctx, key.Value)
 	if fault.Is(err, fault.NotFound) {
 		return api.Record{}, false, nil
 	}
@@ -138,38 +97,79 @@ func (l *loop) join(ctx context.Context, key store.Key) (api.Record, bool, error
 }
 
 func (l *loop) joinTo(ctx context.Context, key store.Key, taken store.Taken) (api.Record, bool, error) {
-	if taken.Fingerprint != key.Fingerprint || l.seen(ctx, taken.Run) != nil {
+	if taken.Fingerprint != key.Fingerprint || l.runs.Seen(ctx, taken.Run) != nil {
 		return api.Record{}, false, fault.New(fault.Input, "the idempotency key belongs to another submission").
 			WithHint("use a new key for each thing that is asked for")
 	}
-	record, err := l.Get(ctx, taken.Run)
+	record, err := l.runs.Get(ctx, taken.Run)
 	return record, err == nil, err
 }
 
 // prepare checks a submission against the unit's kind and contract.
-func (s *Service) prepare(ctx context.Context, u *unit.Unit, sub Submission) (accepted, error) {
+func (s *Service) prepare(ctx context.Context, u *unit.Unit, sub spool.Submission) (admission, error) {
 	input, err := contract.Decode(orEmpty(sub.Input), s.opts.PayloadBytes)
 	if err != nil {
-		return accepted{}, err
+		return admission{}, err
 	}
-	asked := accepted{Request: run.Request{Unit: u}, find: s.units.Get, unattended: sub.Unattended}
+	asked := admission{Request: run.Request{Unit: u}, units: s.Units, people: s.Questions, unattended: sub.Unattended}
 	asked.Input, asked.Files, asked.Timeout, asked.Project = input, sub.Files.Inputs(), sub.Timeout, sub.Files.Project()
-	asked.Start = sub.Start
+	asked.Start, asked.Extra, asked.once = sub.Start, sub.Extra, sub.Extra != nil
 	if !sub.Start.IsZero() && sub.Session != "" {
-		return accepted{}, fault.New(fault.Input,
+		return admission{}, fault.New(fault.Input,
 			"a turn of a session has no env and no dir of its own: its program may have started long ago").
 			WithHint("leave them out, or run the unit without a session")
 	}
 	if asked.Project != nil && sub.Session != "" {
-		return accepted{}, fault.New(fault.Input, "a turn of a session gets no workspace of its own").
+		return admission{}, fault.New(fault.Input, "a turn of a session gets no workspace of its own").
 			WithHint("give it when the session begins: all its turns work on it")
 	}
-	if most := s.maxTimeout(u); asked.Timeout < 0 || asked.Timeout > most {
-		return accepted{}, fault.New(fault.Input, "the timeout %v is out of range: up to %v (max_timeout)",
+	if most := s.rules.MaxTimeoutOf(u); asked.Timeout < 0 || asked.Timeout > most {
+		return admission{}, fault.New(fault.Input, "the timeout %v is out of range: up to %v (max_timeout)",
 			asked.Timeout, most)
 	}
 	if own := asked.Limits(s.opts.Limits).Timeout; sub.Within > 0 && sub.Within < own {
 		asked.Timeout = sub.Within
 	}
 	return asked, s.ready(ctx, &asked)
+}
+
+// NewSpool returns an empty spool. The caller removes it if no submission took it.
+func (l *loop) NewSpool() (*spool.Spool, error) {
+	return spool.New(filepath.Join(l.home.Dir, "spool"), l.room)
+}
+
+// firstMessage is the message that a run begins with, whose files are among those that it gets.
+func firstMessage(sub spool.Submission, placed []run.PlacedFile) (*api.MessageEvent, error) {
+	if sub.Message == nil {
+		return nil, nil
+	}
+	m := *sub.Message
+	m.Parts = append([]api.Part(nil), m.Parts...)
+	used := map[int]bool{}
+	for i, part := range m.Parts {
+		if part.File == nil {
+			continue
+		}
+		file, err := placedAs(part.File.Name, sub.Files.Files(), placed, used)
+		if err != nil {
+			return nil, err
+		}
+		m.Parts[i].File = &file
+	}
+	if err := run.CompleteMessage(&m); err != nil {
+		return nil, err
+	}
+	return &m, api.CheckMessage(m)
+}
+
+// placedAs returns a received file under the name that it has in /io/input. Of several with one name
+// each is used once.
+func placedAs(name string, files []spool.File, placed []run.PlacedFile, used map[int]bool) (api.File, error) {
+	for i, f := range files {
+		if f.Name == name && !used[i] && i < len(placed) {
+			used[i] = true
+			return api.File{Name: placed[i].Name, SizeBytes: f.Size, SHA256: f.SHA256}, nil
+		}
+	}
+	return api.File{}, fault.New(fault.Input, "the message names a file that was not given")
 }

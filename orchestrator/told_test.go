@@ -3,7 +3,7 @@ package orchestrator
 import (
 	"context"
 	"encoding/json"
-	"fmt"
+	"errors"
 	"io"
 	"os"
 	"path/filepath"
@@ -18,8 +18,11 @@ import (
 	"github.com/agent-on-demand/aod/capsule/unit"
 	"github.com/agent-on-demand/aod/handoff"
 	"github.com/agent-on-demand/aod/internal/testing/testkit"
+	"github.com/agent-on-demand/aod/orchestrator/feature/artifacts"
+	"github.com/agent-on-demand/aod/orchestrator/feature/messages"
+	"github.com/agent-on-demand/aod/orchestrator/records"
 	"github.com/agent-on-demand/aod/orchestrator/run"
-	"github.com/agent-on-demand/aod/runtime"
+	"github.com/agent-on-demand/aod/orchestrator/spool"
 )
 
 // talking is a stage whose attempts do what a test says while they run, until its gate opens.
@@ -33,6 +36,40 @@ func talking(do func(ctx context.Context, a *actor) error, gate <-chan struct{})
 		}
 		return a.waits(ctx, gate)
 	}}
+}
+
+// artifact has a run show something, as its program does in the capsule API.
+func artifact(ctx context.Context, a *actor, one handoff.Artifact) error {
+	for _, part := range a.Calls().(*childRuns).job.parts {
+		if taker, ok := part.(interface {
+			Artifact(ctx context.Context, a handoff.Artifact) error
+		}); ok {
+			return taker.Artifact(ctx, one)
+		}
+	}
+	return errors.New("nothing takes artifacts")
+}
+
+// heardBy is what a run hears, as its program does in the capsule API.
+func heardBy(ctx context.Context, a *actor, after int64) ([]api.HeardMessage, error) {
+	for _, part := range a.Calls().(*childRuns).job.parts {
+		if reader, ok := part.(interface {
+			Messages(ctx context.Context, after int64) ([]api.HeardMessage, error)
+		}); ok {
+			return reader.Messages(ctx, after)
+		}
+	}
+	return nil, errors.New("nobody reads messages")
+}
+
+func messagesOf(s *Service) *messages.Feature {
+	found, _ := FeatureOf[*messages.Feature](s)
+	return found
+}
+
+func artifactsOf(s *Service) *artifacts.Feature {
+	found, _ := FeatureOf[*artifacts.Feature](s)
+	return found
 }
 
 // shows is a part of an artifact that is a text.
@@ -54,12 +91,12 @@ func showsFile(t *testing.T, id, name, content string) handoff.Artifact {
 // toldOf are the events of a run of one type, as lines.
 func (p *plays) toldOf(id string, kind api.EventType) (lines []string) {
 	p.t.Helper()
-	events, err := p.service.store.Told(p.t.Context(), id, string(kind), 0, 0)
+	events, err := p.service.store.Events.Told(p.t.Context(), id, string(kind), 0, 0)
 	if err != nil {
 		p.t.Fatal(err)
 	}
 	for _, e := range events {
-		data, err := eventOf(e).Decode()
+		data, err := records.EventOf(e).Decode()
 		if err != nil {
 			p.t.Fatal(err)
 		}
@@ -94,7 +131,7 @@ func partsText(parts []api.Part) string {
 	return strings.Join(texts, "+")
 }
 
-func (p *plays) ask(sub Submission) (api.Record, bool) {
+func (p *plays) ask(sub spool.Submission) (api.Record, bool) {
 	p.t.Helper()
 	record, joined, err := p.service.Submit(p.t.Context(), sub)
 	if err != nil {
@@ -104,17 +141,17 @@ func (p *plays) ask(sub Submission) (api.Record, bool) {
 }
 
 func (p *plays) say(id, text string) error {
-	return p.service.Say(p.t.Context(), id, api.MessageEvent{Parts: []api.Part{{Text: text}}}, nil)
+	_, err := messagesOf(p.service).SayOnce(p.t.Context(), id, "", api.MessageEvent{Parts: []api.Part{{Text: text}}}, nil)
+	return err
 }
 
 func TestARunHearsWhatIsSaidToIt(t *testing.T) {
 	t.Parallel()
 	gate, heard := make(chan struct{}), make(chan []api.HeardMessage, 10)
 	p := newPlays(t, talking(func(ctx context.Context, a *actor) error {
-		calls := a.Calls()
 		var after int64
 		for range 2 {
-			found, err := calls.Messages(ctx, after)
+			found, err := heardBy(ctx, a, after)
 			if err != nil || len(found) == 0 {
 				return err
 			}
@@ -123,15 +160,15 @@ func TestARunHearsWhatIsSaidToIt(t *testing.T) {
 		}
 		return nil
 	}, gate))
-	spool, err := p.service.NewSpool()
+	files, err := p.service.NewSpool()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := spool.Add("doc", "a.txt", strings.NewReader("content"), 100); err != nil {
+	if err := files.Add("doc", "a.txt", strings.NewReader("content"), 100); err != nil {
 		t.Fatal(err)
 	}
 	first := api.MessageEvent{ID: "m1", Parts: []api.Part{{Text: "begin"}, {File: &api.File{Name: "a.txt"}}}, Metadata: json.RawMessage(`{"k":1}`)}
-	record, _ := p.ask(Submission{Unit: "worker", Context: "c", Message: &first, Files: spool})
+	record, _ := p.ask(spool.Submission{Unit: "worker", Context: "c", Message: &first, Files: files})
 	if record.Context != "c" {
 		t.Errorf("its context is %q", record.Context)
 	}
@@ -153,11 +190,11 @@ func TestARunHearsWhatIsSaidToIt(t *testing.T) {
 	if err := p.say("00000000-0000-7000-8000-000000000001", "hello"); !fault.Is(err, fault.NotFound) {
 		t.Errorf("to nobody: %v", err)
 	}
-	page, err := p.service.Messages(t.Context(), record.ID, 0, 1)
+	page, err := messagesOf(p.service).List(t.Context(), record.ID, 0, 1)
 	if err != nil || len(page.Messages) != 1 || page.Next == nil || *page.Next != 2 {
 		t.Errorf("a page of one: %+v %v", page, err)
 	}
-	listed, err := p.service.List(t.Context(), api.Filter{Context: "c"})
+	listed, err := p.service.Runs.List(t.Context(), api.Filter{Context: "c"})
 	if err != nil || len(listed.Runs) != 1 {
 		t.Errorf("of the context: %+v %v", listed, err)
 	}
@@ -179,7 +216,7 @@ func TestWhatCannotBeSaid(t *testing.T) {
 		"no such metadata": {Parts: []api.Part{{Text: "a"}}, Metadata: json.RawMessage(`[]`)},
 		"too many":         {Parts: make([]api.Part, api.MaxParts+1)},
 	} {
-		if err := p.service.Say(t.Context(), id, m, nil); !fault.Is(err, fault.Input) {
+		if _, err := messagesOf(p.service).SayOnce(t.Context(), id, "", m, nil); !fault.Is(err, fault.Input) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -187,7 +224,7 @@ func TestWhatCannotBeSaid(t *testing.T) {
 		t.Errorf("too much: %v", err)
 	}
 	big := strings.Repeat("x", api.MaxPartBytes)
-	for range maxMessageBytes/api.MaxPartBytes - 1 {
+	for range 16<<20/api.MaxPartBytes - 1 {
 		if err := p.say(id, big); err != nil {
 			t.Fatal(err)
 		}
@@ -202,7 +239,7 @@ func TestWhatCannotBeSaid(t *testing.T) {
 	}
 	close(gate)
 	p.await(id)
-	for _, sub := range []Submission{
+	for _, sub := range []spool.Submission{
 		{Unit: "worker", Context: strings.Repeat("x", 257)},
 		{Unit: "worker", Context: "a\nb"},
 		{Unit: "worker", Key: "k", Resend: "r"},
@@ -224,7 +261,7 @@ func TestWhatIsSaidTwiceUnderAKeyIsHeardOnce(t *testing.T) {
 	var all sync.WaitGroup
 	for range 5 {
 		all.Go(func() {
-			if _, err := p.service.SayOnce(t.Context(), id, "k", m, nil); err != nil {
+			if _, err := messagesOf(p.service).SayOnce(t.Context(), id, "k", m, nil); err != nil {
 				t.Error(err)
 			}
 		})
@@ -232,11 +269,11 @@ func TestWhatIsSaidTwiceUnderAKeyIsHeardOnce(t *testing.T) {
 	all.Wait()
 	p.stop()
 	p.start()
-	if _, err := p.service.SayOnce(t.Context(), id, "k", m, nil); err != nil {
+	if _, err := messagesOf(p.service).SayOnce(t.Context(), id, "k", m, nil); err != nil {
 		t.Error(err)
 	}
 	m.Parts = []api.Part{{Text: "another"}}
-	if _, err := p.service.SayOnce(t.Context(), id, "k", m, nil); !fault.Is(err, fault.Input) {
+	if _, err := messagesOf(p.service).SayOnce(t.Context(), id, "k", m, nil); !fault.Is(err, fault.Input) {
 		t.Errorf("another message under the key: %v", err)
 	}
 	if diff := cmp.Diff([]string{"user once"}, p.toldOf(id, api.EventMessage)); diff != "" {
@@ -250,7 +287,6 @@ func TestARunShowsWhatItHasSoFar(t *testing.T) {
 	t.Parallel()
 	gate := make(chan struct{})
 	p := newPlays(t, talking(func(ctx context.Context, a *actor) error {
-		calls := a.Calls()
 		all := []handoff.Artifact{shows("a", "one ", true, false), shows("a", "two", true, true), showsFile(t, "f", "d/x.txt", "first"), showsFile(t, "f", "d/x.txt", "second")}
 		if a.resumed {
 			all = []handoff.Artifact{shows("a", " three", true, false), shows("b", "new", true, false)}
@@ -261,7 +297,7 @@ func TestARunShowsWhatItHasSoFar(t *testing.T) {
 				one.Key = ""
 			}
 			for range 2 { // a program repeats what was not answered
-				if err := calls.Artifact(ctx, one); err != nil {
+				if err := artifact(ctx, a, one); err != nil {
 					return err
 				}
 				if one.Key == "" {
@@ -283,7 +319,7 @@ func TestARunShowsWhatItHasSoFar(t *testing.T) {
 	if diff := cmp.Diff(want, p.toldOf(id, api.EventArtifact)); diff != "" {
 		t.Error(diff)
 	}
-	f, file, err := p.service.OpenArtifact(t.Context(), id, "f", "d/x.txt")
+	f, file, err := artifactsOf(p.service).OpenFile(t.Context(), id, "f", "d/x.txt")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -293,19 +329,19 @@ func TestARunShowsWhatItHasSoFar(t *testing.T) {
 	}
 	_ = f.Close()
 	for _, c := range [][2]string{{"f", "d/y.txt"}, {"a", "d/x.txt"}, {"", ""}} {
-		if _, _, err := p.service.OpenArtifact(t.Context(), id, c[0], c[1]); !fault.Is(err, fault.NotFound) {
+		if _, _, err := artifactsOf(p.service).OpenFile(t.Context(), id, c[0], c[1]); !fault.Is(err, fault.NotFound) {
 			t.Errorf("%q: %v", c, err)
 		}
 	}
-	page, err := p.service.Artifacts(t.Context(), id, 0, 4)
+	page, err := artifactsOf(p.service).List(t.Context(), id, 0, 4)
 	if err != nil || len(page.Artifacts) != 4 || page.Next == nil {
 		t.Errorf("%+v %v", page, err)
 	}
-	row, err := p.service.store.Run(t.Context(), id)
+	row, err := p.service.store.Runs.Get(t.Context(), id)
 	if err != nil || row.DiskBytes < int64(len("firstsecond")) {
 		t.Errorf("%d bytes of disk, %v", row.DiskBytes, err)
 	}
-	if _, err := p.service.Prune(t.Context(), api.PruneOptions{MaxBytes: 1}); err != nil {
+	if _, err := p.service.Retention.Prune(t.Context(), api.PruneOptions{MaxBytes: 1}); err != nil {
 		t.Error(err)
 	}
 	if _, err := os.Stat(p.service.runPath(id)); !os.IsNotExist(err) {
@@ -327,7 +363,7 @@ func TestAnotherAttemptShowsAnew(t *testing.T) {
 		for _, text := range []string{"x", "y"} {
 			one := shows("a", text, true, false)
 			one.Key = text
-			if err := a.Calls().Artifact(ctx, one); err != nil {
+			if err := artifact(ctx, a, one); err != nil {
 				return run.Result{}, err
 			}
 		}
@@ -343,48 +379,6 @@ func TestAnotherAttemptShowsAnew(t *testing.T) {
 	}
 }
 
-func TestWhatIsTooMuchIsNotShown(t *testing.T) {
-	t.Parallel()
-	gate := make(chan struct{})
-	p := newPlays(t, talking(func(ctx context.Context, a *actor) error {
-		calls, s := a.Calls(), &a.Limits
-		s.OutputBytes = 4
-		if err := calls.Artifact(ctx, showsFile(t, "f", "x", "12345")); !fault.Is(err, fault.TooLarge) {
-			t.Errorf("a file over the limit of the output: %v", err)
-		}
-		if err := calls.Artifact(ctx, showsFile(t, "f", "x", "1234")); err != nil {
-			t.Error(err)
-		}
-		j := calls.(*childRuns).job
-		j.shown.size = maxArtifactFileBytes
-		if err := calls.Artifact(ctx, showsFile(t, "f", "x", "4321")); !fault.Is(err, fault.TooLarge) {
-			t.Errorf("files over the limit: %v", err)
-		}
-		j.shown.size, j.shown.files = 0, maxArtifactFiles
-		if err := calls.Artifact(ctx, showsFile(t, "f", "x", "4321")); !fault.Is(err, fault.TooLarge) {
-			t.Errorf("too many files: %v", err)
-		}
-		j.shown.files, j.shown.bytes = 0, maxArtifactBytes
-		if err := calls.Artifact(ctx, shows("a", "x", false, false)); !fault.Is(err, fault.TooLarge) {
-			t.Errorf("too many bytes: %v", err)
-		}
-		j.shown.bytes, j.shown.parts = 0, maxArtifactParts
-		if err := calls.Artifact(ctx, shows("a", "x", false, false)); !fault.Is(err, fault.TooLarge) {
-			t.Errorf("too many parts: %v", err)
-		}
-		j.shown.parts = 0
-		for n := range maxArtifacts {
-			j.shown.ids[fmt.Sprint(n)] = true
-		}
-		if err := calls.Artifact(ctx, shows("another", "x", false, false)); !fault.Is(err, fault.TooLarge) {
-			t.Errorf("too many artifacts: %v", err)
-		}
-		return nil
-	}, gate))
-	close(gate)
-	p.await(p.submit())
-}
-
 func TestWhatARunShowsCountsAsStoredAndGoesWithIt(t *testing.T) {
 	t.Parallel()
 	const shown = 2 << 20
@@ -392,34 +386,18 @@ func TestWhatARunShowsCountsAsStoredAndGoesWithIt(t *testing.T) {
 	gate := make(chan struct{})
 	close(gate)
 	p := newPlays(t, talking(func(ctx context.Context, a *actor) error {
-		return a.Calls().Artifact(ctx, shows("a", strings.Repeat("x", shown), false, true))
+		return artifact(ctx, a, shows("a", strings.Repeat("x", shown), false, true))
 	}, gate), logged(&log))
 	p.await(p.submit())
-	if stats, err := p.service.Stats(t.Context()); err != nil || stats.Disk.StoredBytes < shown {
+	if stats, err := p.service.Figures.Stats(t.Context()); err != nil || stats.Disk.StoredBytes < shown {
 		t.Errorf("%d bytes are stored, %v", stats.Disk.StoredBytes, err)
 	}
-	report, err := p.service.Prune(t.Context(), api.PruneOptions{MaxBytes: shown / 2})
+	report, err := p.service.Retention.Prune(t.Context(), api.PruneOptions{MaxBytes: shown / 2})
 	if err != nil || report.Runs != 1 || report.Bytes < shown || !strings.Contains(log.String(), "database has given room back") {
 		t.Errorf("%+v, %v: %s", report, err, &log)
 	}
-	if stats, err := p.service.Stats(t.Context()); err != nil || stats.Disk.StoredBytes != 0 {
+	if stats, err := p.service.Figures.Stats(t.Context()); err != nil || stats.Disk.StoredBytes != 0 {
 		t.Errorf("%d bytes are stored after it was pruned, %v", stats.Disk.StoredBytes, err)
-	}
-}
-
-func TestNothingIsShownWithoutRoom(t *testing.T) {
-	t.Parallel()
-	gate, refused := make(chan struct{}), make(chan error, 1)
-	close(gate)
-	p := newPlays(t, talking(func(ctx context.Context, a *actor) error {
-		calls := a.Calls()
-		calls.(*childRuns).home.Disks = runtime.NewDisks(1<<60, t.TempDir())
-		refused <- calls.Artifact(ctx, shows("a", "x", false, true))
-		return nil
-	}, gate))
-	p.await(p.submit())
-	if err := <-refused; !fault.Is(err, fault.Unavailable) {
-		t.Errorf("an artifact: %v", err)
 	}
 }
 
@@ -429,7 +407,7 @@ func TestAMaskedRunShowsNoSecret(t *testing.T) {
 	gate := make(chan struct{})
 	p := newPlays(t, talking(func(ctx context.Context, a *actor) error {
 		a.Masking = unit.MaskTexts
-		return a.Calls().Artifact(ctx, shows("a", "the key is "+secret, false, false))
+		return artifact(ctx, a, shows("a", "the key is "+secret, false, false))
 	}, gate))
 	id := p.submit()
 	p.untilTold(id, api.EventArtifact, 1)
@@ -448,7 +426,7 @@ func TestAMaskedRunShowsNoSecret(t *testing.T) {
 func TestASubmissionThatIsSentAgainJoinsUntilItsAnswerWasDelivered(t *testing.T) {
 	t.Parallel()
 	p := newPlays(t, &stage{})
-	sub := Submission{Unit: "worker", Resend: "digest"}
+	sub := spool.Submission{Unit: "worker", Resend: "digest"}
 	var mu sync.Mutex
 	var all sync.WaitGroup
 	made := map[string]int{}
@@ -479,11 +457,11 @@ func TestASubmissionThatIsSentAgainJoinsUntilItsAnswerWasDelivered(t *testing.T)
 	if record, joined := p.ask(sub); !joined || record.ID != first.ID {
 		t.Errorf("after a restart it is %s, joined %v", record.ID, joined)
 	}
-	if record, joined := p.ask(Submission{Unit: "worker", Resend: "another"}); joined || record.ID == first.ID {
+	if record, joined := p.ask(spool.Submission{Unit: "worker", Resend: "another"}); joined || record.ID == first.ID {
 		t.Error("another digest joins it")
 	}
 	for range 2 {
-		if err := p.service.Delivered(t.Context(), first.ID, "digest"); err != nil {
+		if err := p.service.Resends.Delivered(t.Context(), first.ID, "digest"); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -503,11 +481,11 @@ func TestChangedRunsAreListedPageByPage(t *testing.T) {
 		ids = append(ids, p.submit())
 	}
 	within(t, func() bool {
-		page, err := p.service.ListChanged(t.Context(), api.ChangedFilter{States: []api.State{api.Running}})
+		page, err := p.service.Feed.Changed(t.Context(), api.ChangedFilter{States: []api.State{api.Running}})
 		return err == nil && page.Total == 3
 	}, func() string { return "three don't run" })
 	filter := api.ChangedFilter{Limit: 4}
-	first, err := p.service.ListChanged(t.Context(), filter)
+	first, err := p.service.Feed.Changed(t.Context(), filter)
 	if err != nil || first.Total != 6 || len(first.Runs) != 4 || first.Next == "" {
 		t.Fatalf("%+v %v", first, err)
 	}
@@ -517,7 +495,7 @@ func TestChangedRunsAreListedPageByPage(t *testing.T) {
 	}
 	p.submit()
 	filter.Cursor = first.Next
-	second, err := p.service.ListChanged(t.Context(), filter)
+	second, err := p.service.Feed.Changed(t.Context(), filter)
 	if err != nil || second.Total != 6 || len(second.Runs) != 2 || second.Next != "" || second.Runs[0].State != api.Completed {
 		t.Fatalf("%+v %v", second, err)
 	}

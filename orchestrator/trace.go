@@ -35,7 +35,7 @@ func traceParentOf(ctx context.Context) string {
 // startSpan starts the span of the run, below the one of its caller. The runs that it calls
 // get theirs below it.
 func (j *job) startSpan() (context.Context, trace.Span) {
-	ctx, span := tracer.Start(withRemoteParent(j.life, j.private.TraceParent), "run",
+	ctx, span := tracer.Start(withRemoteParent(j.life, j.terms.TraceParent), "run",
 		trace.WithAttributes(attribute.String("aod.run", j.ID), attribute.String("aod.unit", j.Record.Unit)))
 	j.traceParent = traceParentOf(ctx)
 	return ctx, span
@@ -60,9 +60,8 @@ func (j *job) endSpan(span trace.Span) {
 	}
 }
 
-// spanOfRequest starts the span of a request that the run makes while it goes on, below that of
-// the run.
-func (j *job) spanOfRequest(name string, options ...trace.SpanStartOption) trace.Span {
+// Span implements run.Host.
+func (j *job) Span(name string, options ...trace.SpanStartOption) trace.Span {
 	_, span := tracer.Start(withRemoteParent(context.Background(), j.traceParent), name, options...)
 	return span
 }

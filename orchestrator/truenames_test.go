@@ -2,7 +2,9 @@ package orchestrator
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -12,6 +14,7 @@ import (
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/internal/wire/strictjson"
 	"github.com/agent-on-demand/aod/orchestrator/layout"
+	"github.com/agent-on-demand/aod/orchestrator/outputs"
 	"github.com/agent-on-demand/aod/orchestrator/run"
 )
 
@@ -34,18 +37,19 @@ func (a *actor) namesSecrets(t *testing.T) run.Result {
 	for _, name := range namedFiles {
 		path := filepath.Join(a.OutputDir(), name)
 		if _, err := os.Stat(path); !a.resumed {
-			write(t, path, digestOfJSON(name))
+			write(t, path, run.Digest(name))
 		} else if err != nil {
 			t.Errorf("the program's file can't be found again: %v", err)
 		}
-		sum, err := digestOfFile(path)
+		content, err := os.ReadFile(path)
+		sum := fmt.Sprintf("%x", sha256.Sum256(content))
 		if err != nil {
 			t.Error(err)
 		}
 		field := "of " + name
 		byField[field] = name
 		pointer := strictjson.Pointer("files", field)
-		result.Files = append(result.Files, api.File{Name: name, SizeBytes: int64(len(digestOfJSON(name))), SHA256: sum, Pointer: &pointer})
+		result.Files = append(result.Files, api.File{Name: name, SizeBytes: int64(len(run.Digest(name))), SHA256: sum, Pointer: &pointer})
 	}
 	result.Output = encoded(map[string]any{"files": byField, "of " + nameCanary: 1, "of " + otherCanary: 2})
 	return result
@@ -72,7 +76,7 @@ func TestNamesThatHoldSecretsAreMasked(t *testing.T) {
 func (p *plays) namesAreMasked(id string) {
 	p.t.Helper()
 	record := p.await(id)
-	within(p.t, func() bool { return p.service.running() == 0 }, func() string { return "it isn't over" })
+	within(p.t, func() bool { return p.service.jobs.count() == 0 }, func() string { return "it isn't over" })
 	var output map[string]any
 	if err := json.Unmarshal(record.Output, &output); err != nil || len(output) != 3 || len(output["files"].(map[string]any)) != len(namedFiles) {
 		p.t.Errorf("the output has lost something: %s, %v", record.Output, err)
@@ -82,7 +86,7 @@ func (p *plays) namesAreMasked(id string) {
 		if named, _ := strictjson.Lookup(output, strictjson.Path(*file.Pointer)); named != any(file.Name) {
 			p.t.Errorf("%s leads to %v, not to %s", *file.Pointer, named, file.Name)
 		}
-		f, _, err := p.service.OpenFile(p.t.Context(), id, file.Name)
+		f, _, err := p.service.Files.Open(p.t.Context(), id, file.Name)
 		if err != nil {
 			p.t.Errorf("%s can't be had: %v", file.Name, err)
 			continue
@@ -92,7 +96,7 @@ func (p *plays) namesAreMasked(id string) {
 		contents[string(raw)] = true
 	}
 	for _, name := range namedFiles {
-		if !contents[digestOfJSON(name)] {
+		if !contents[run.Digest(name)] {
 			p.t.Errorf("the content of %s is under no name: %s", name, show(record))
 		}
 	}
@@ -125,7 +129,7 @@ func TestNamesAreMaskedOnceMoreAfterADeath(t *testing.T) {
 			return result, nil
 		}
 		j := &job{Run: a.Run}
-		if masked := j.withMaskedFiles(ctx, result); masked.Outcome != api.Success || masked.Files[0].Name != "2-****4711" { // there is a directory ****4711
+		if masked := outputs.Mask(ctx, j.Run, result); masked.Outcome != api.Success || masked.Files[0].Name != "2-****4711" { // there is a directory ****4711
 			t.Errorf("%s %+v", masked.Outcome, masked.Files)
 		}
 		close(gate)
@@ -148,7 +152,7 @@ func TestNamesOfArtifactsAreMasked(t *testing.T) {
 	p := newPlays(t, talking(func(ctx context.Context, a *actor) error {
 		a.Hide([]string{nameCanary, otherCanary})
 		for _, name := range []string{nameCanary, otherCanary, nameCanary} {
-			if err := a.Calls().Artifact(ctx, showsFile(t, "a", name, name[:7])); err != nil {
+			if err := artifact(ctx, a, showsFile(t, "a", name, name[:7])); err != nil {
 				return err
 			}
 		}
@@ -160,7 +164,7 @@ func TestNamesOfArtifactsAreMasked(t *testing.T) {
 		t.Errorf("it tells of %q", told)
 	}
 	for name, want := range map[string]string{"****4711": nameCanary[:7], "2-****4711": otherCanary[:7]} {
-		f, _, err := p.service.OpenArtifact(t.Context(), id, "a", name)
+		f, _, err := artifactsOf(p.service).OpenFile(t.Context(), id, "a", name)
 		if err != nil {
 			t.Fatal(err)
 		}

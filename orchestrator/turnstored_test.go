@@ -10,7 +10,10 @@ import (
 	"testing"
 
 	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/orchestrator/records"
+	"github.com/agent-on-demand/aod/orchestrator/spool"
 	"github.com/agent-on-demand/aod/orchestrator/store"
+	"github.com/agent-on-demand/aod/orchestrator/turns"
 	"github.com/agent-on-demand/aod/runtime/docker/dockertest"
 )
 
@@ -26,7 +29,6 @@ done
 
 // turnJournal notes what is stored, in what state a run is. It may refuse to store the end of a turn.
 type turnJournal struct {
-	journal
 	refuses bool
 	refused chan struct{} // closed when it did
 
@@ -42,22 +44,39 @@ func (j *turnJournal) note(what string) {
 	j.stored = append(j.stored, what)
 }
 
-func (j *turnJournal) Insert(ctx context.Context, r store.Run, key store.Key, events ...store.Event) error {
-	j.note("insert " + r.State)
-	return j.journal.Insert(ctx, r, key, events...)
+func (j *turnJournal) standBefore(other *journal) {
+	other.Runs, other.Sessions = turnRuns{other.Runs, j}, turnSessions{other.Sessions, j}
 }
 
-func (j *turnJournal) Save(ctx context.Context, r store.Run, events ...store.Event) error {
-	j.note("run " + r.State)
-	return j.journal.Save(ctx, r, events...)
+// turnRuns notes what is stored of runs.
+type turnRuns struct {
+	runStore
+	journal *turnJournal
 }
 
-func (j *turnJournal) SaveSession(ctx context.Context, s store.Session, run string, events ...store.Event) error {
-	j.note("session")
-	return j.journal.SaveSession(ctx, s, run, events...)
+func (r turnRuns) Insert(ctx context.Context, row store.Run, key store.Key, events ...store.Event) error {
+	r.journal.note("insert " + row.State)
+	return r.runStore.Insert(ctx, row, key, events...)
 }
 
-func (j *turnJournal) SaveTurn(ctx context.Context, s store.Session, r store.Run, events ...store.Event) error {
+func (r turnRuns) Save(ctx context.Context, row store.Run, events ...store.Event) error {
+	r.journal.note("run " + row.State)
+	return r.runStore.Save(ctx, row, events...)
+}
+
+// turnSessions notes what is stored of sessions.
+type turnSessions struct {
+	turns.Rows
+	journal *turnJournal
+}
+
+func (s turnSessions) Save(ctx context.Context, row store.Session, run string, events ...store.Event) error {
+	s.journal.note("session")
+	return s.Rows.Save(ctx, row, run, events...)
+}
+
+func (s turnSessions) SaveTurn(ctx context.Context, row store.Session, r store.Run, events ...store.Event) error {
+	j := s.journal
 	j.note("turn " + r.State)
 	if j.refuses && r.State == string(api.Completed) {
 		j.mu.Lock()
@@ -67,7 +86,7 @@ func (j *turnJournal) SaveTurn(ctx context.Context, s store.Session, r store.Run
 		}
 		return errRefused
 	}
-	return j.journal.SaveTurn(ctx, s, r, events...)
+	return s.Rows.SaveTurn(ctx, row, r, events...)
 }
 
 func isClosed(c chan struct{}) bool {
@@ -88,7 +107,7 @@ func (l *leaky) counting() (session string) {
 		l.Fatal(err)
 	}
 	l.start(dockertest.Require(l.T))
-	made, err := l.service.CreateSession(l.Context(), "counts", nil)
+	made, err := l.service.Sessions.Create(l.Context(), "counts", nil)
 	if err != nil {
 		l.Fatal(err)
 	}
@@ -98,7 +117,7 @@ func (l *leaky) counting() (session string) {
 // closes ends a session with what lives of it.
 func (l *leaky) closes(session string) {
 	l.Helper()
-	if _, err := l.service.CloseSession(context.Background(), session, "the test is over"); err != nil {
+	if _, err := l.service.Sessions.Close(context.Background(), session, "the test is over"); err != nil {
 		l.Error(err)
 	}
 	within(l.T, func() bool { return l.service.sessions.Find(session) == nil }, func() string { return "the session stays" })
@@ -106,7 +125,7 @@ func (l *leaky) closes(session string) {
 
 func (l *leaky) turn(session string) (id string) {
 	l.Helper()
-	record, _, err := l.service.Submit(l.Context(), Submission{Session: session, Input: encoded(message("x"))})
+	record, _, err := l.service.Submit(l.Context(), spool.Submission{Session: session, Input: encoded(message("x"))})
 	if err != nil {
 		l.Fatal(err)
 	}
@@ -115,7 +134,7 @@ func (l *leaky) turn(session string) (id string) {
 
 func (l *leaky) over(id, want string) {
 	l.Helper()
-	record := l.until(id, func(r api.Record) bool { return r.Outcome != "" && l.service.running() == 0 })
+	record := l.until(id, func(r api.Record) bool { return r.Outcome != "" && l.service.jobs.count() == 0 })
 	if string(record.Output) != `{"text":"`+want+`"}` {
 		l.Errorf("%s, want %q: %+v", record.Output, want, record.Error)
 	}
@@ -128,8 +147,8 @@ func TestATurnOfALivingSessionIsStoredInThreeWrites(t *testing.T) {
 	session := l.counting()
 	defer l.closes(session)
 	l.over(l.turn(session), "heard 1, told 1")
-	journal := &turnJournal{journal: l.service.journal}
-	l.service.journal = journal
+	journal := &turnJournal{}
+	journal.standBefore(&l.service.journal)
 	id := l.turn(session)
 	l.over(id, "heard 2, told 2")
 	want := []string{"insert idle", "turn running", "turn completed", "run completed", "run completed"} // the last two clean up
@@ -138,12 +157,12 @@ func TestATurnOfALivingSessionIsStoredInThreeWrites(t *testing.T) {
 		t.Errorf("stored %q, want %q", got, want)
 	}
 	var states []string
-	events, err := l.service.store.Events(t.Context(), id, 0, eventPage)
+	events, err := l.service.store.Events.List(t.Context(), id, 0, 200)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, event := range events {
-		if data, _ := eventOf(event).Decode(); data != nil {
+		if data, _ := records.EventOf(event).Decode(); data != nil {
 			if entered, ok := data.(api.Transition); ok {
 				states = append(states, string(entered.State))
 			}
@@ -162,8 +181,8 @@ func TestATurnWhoseEndWasNotStoredEndsOnce(t *testing.T) {
 	session := l.counting()
 	defer l.closes(session)
 	l.over(l.turn(session), "heard 1, told 1")
-	journal := &turnJournal{journal: l.service.journal, refuses: true, refused: make(chan struct{})}
-	l.service.journal = journal
+	journal := &turnJournal{refuses: true, refused: make(chan struct{})}
+	journal.standBefore(&l.service.journal)
 	id := l.turn(session)
 	<-journal.refused
 	if err := l.service.Close(); err != nil {

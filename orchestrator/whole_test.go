@@ -14,6 +14,8 @@ import (
 	"github.com/agent-on-demand/aod/orchestrator/kind/container"
 	"github.com/agent-on-demand/aod/orchestrator/pool"
 	"github.com/agent-on-demand/aod/orchestrator/run"
+	"github.com/agent-on-demand/aod/orchestrator/spool"
+	"github.com/agent-on-demand/aod/orchestrator/units"
 	"github.com/agent-on-demand/aod/runtime/docker/dockertest"
 )
 
@@ -49,11 +51,11 @@ func TestWhoWaitsIsToldTheWholeRecord(t *testing.T) {
 		}
 		o.Containers.Pool.Size = 8
 		one := 1
-		o.Units["asker"] = UnitSettings{Given: unit.Given{Warm: &one}}
+		o.Units["asker"] = units.Settings{Given: unit.Given{Warm: &one}}
 	})
 	for range 3 {
 		for _, name := range []string{"worker", "asker"} {
-			told, err := w.service.Await(t.Context(), w.submitTo(name, orders{Mark: name, Lines: 300}))
+			told, err := w.service.Runs.Await(t.Context(), w.submitTo(name, orders{Mark: name, Lines: 300}))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -110,7 +112,7 @@ func TestWhoWaitsIsToldTheWholeRecordOfAContainer(t *testing.T) {
 		}
 	}
 	l := &leaky{T: t, opts: settings{
-		Options: Options{Home: filepath.Join(t.TempDir(), "server"), Sources: []string{sources}, Concurrency: 2, Units: map[string]UnitSettings{}},
+		Options: Options{Home: filepath.Join(t.TempDir(), "server"), Sources: []string{sources}, Concurrency: 2, Units: map[string]units.Settings{}},
 		Containers: container.Options{
 			Units: map[string]container.Extra{}, Labels: map[string]string{"aod.test": "orchestrator"}, UIDs: probeUIDs, Pool: pool.Options{Size: 1},
 		},
@@ -120,9 +122,9 @@ func TestWhoWaitsIsToldTheWholeRecordOfAContainer(t *testing.T) {
 	// Whether a container serves again is up to the pool, which may have started another one meanwhile.
 	for round := 0; round < 4 || served < 2 && round < 40; round++ {
 		for _, name := range []string{"plain", "again"} {
-			record, _, err := l.service.Submit(t.Context(), Submission{Unit: name})
+			record, _, err := l.service.Submit(t.Context(), spool.Submission{Unit: name})
 			if err == nil {
-				record, err = l.service.Await(t.Context(), record.ID)
+				record, err = l.service.Runs.Await(t.Context(), record.ID)
 			}
 			if err != nil {
 				t.Fatal(err)
@@ -132,8 +134,8 @@ func TestWhoWaitsIsToldTheWholeRecordOfAContainer(t *testing.T) {
 			served = max(served, record.Container.Served)
 		}
 		within(t, func() bool {
-			return slices.ContainsFunc(l.service.Pool().Units, func(u api.PoolUnit) bool { return len(u.Waiting) > 0 && u.Waiting[0].Loaded })
-		}, func() string { return "no container waits: " + string(mustJSON(l.service.Pool())) })
+			return slices.ContainsFunc(l.service.Figures.Pool().Units, func(u api.PoolUnit) bool { return len(u.Waiting) > 0 && u.Waiting[0].Loaded })
+		}, func() string { return "no container waits: " + string(mustJSON(l.service.Figures.Pool())) })
 	}
 	if served < 2 {
 		t.Error("no container served several runs")

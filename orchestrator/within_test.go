@@ -6,12 +6,13 @@ import (
 	"time"
 
 	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/orchestrator/spool"
 )
 
 func TestWithinOnlyShortensTheTimeout(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
-	u, err := w.service.units.Get(t.Context(), "worker") // it has 20 s
+	u, err := w.service.Units.Get(t.Context(), "worker") // it has 20 s
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -22,7 +23,7 @@ func TestWithinOnlyShortensTheTimeout(t *testing.T) {
 		{3 * time.Second, 5 * time.Second, 3 * time.Second},
 		{time.Hour, 5 * time.Second, 5 * time.Second},
 	} {
-		asked, err := w.service.prepare(t.Context(), u, Submission{Unit: "worker", Timeout: c.asked, Within: c.within})
+		asked, err := w.service.prepare(t.Context(), u, spool.Submission{Unit: "worker", Timeout: c.asked, Within: c.within})
 		if got := asked.Limits(w.service.opts.Limits).Timeout; err != nil || got != c.want {
 			t.Errorf("%+v: %v, %v", c, got, err)
 		}
@@ -32,7 +33,7 @@ func TestWithinOnlyShortensTheTimeout(t *testing.T) {
 func TestAKeyIsForOneWithin(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
-	sub := Submission{Unit: "worker", Input: json.RawMessage(`{}`), Key: "k", Within: time.Minute}
+	sub := spool.Submission{Unit: "worker", Input: json.RawMessage(`{}`), Key: "k", Within: time.Minute}
 	for _, joins := range []bool{false, true} {
 		if _, joined, err := w.service.Submit(t.Context(), sub); err != nil || joined != joins {
 			t.Errorf("joined %v, %v", joined, err)

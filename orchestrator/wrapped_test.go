@@ -17,6 +17,8 @@ import (
 	"github.com/agent-on-demand/aod/capsule/contract"
 	"github.com/agent-on-demand/aod/capsule/unit"
 	"github.com/agent-on-demand/aod/orchestrator/run"
+	"github.com/agent-on-demand/aod/orchestrator/spool"
+	"github.com/agent-on-demand/aod/orchestrator/units"
 	"github.com/agent-on-demand/aod/runtime"
 	"github.com/agent-on-demand/aod/runtime/docker/dockertest"
 )
@@ -206,7 +208,7 @@ func newEditorFixture(t *testing.T, access string, change ...func(*settings)) *f
 		write(t, filepath.Join(teller, "Dockerfile"), "FROM "+dockertest.Image+"\n")
 		write(t, filepath.Join(teller, "agent.yaml"), "name: teller\nkind: agent\nwarm: 1\nlimits: {memory: 64MiB}\nagent:\n  command: [tell, \"{run}\", \"{files}\"]\n  env: {RUN: \"{run}\"}\n")
 		flowOf(t, o, "f", "", anyContract, "start: a\nnodes:\n  a: {run: teller, with: {message: \"${{ input.m }}\"}, set: {said: \"${{ out.text }}\"}, action: done}\noutput: {said: \"${{ state.said }}\"}\n")
-		o.Units["caller"] = UnitSettings{Given: unit.Given{MayCall: []string{"editor"}}}
+		o.Units["caller"] = units.Settings{Given: unit.Given{MayCall: []string{"editor"}}}
 		o.Concurrency = 20
 	})...)
 }
@@ -247,16 +249,16 @@ func TestAnAgentIsANodeOfAFlow(t *testing.T) {
 
 func TestAgentsThatShareSomethingFollowOneAnother(t *testing.T) {
 	t.Parallel()
-	w := newEditorFixture(t, "read-write", func(o *settings) { o.Units["editor"] = UnitSettings{Concurrency: 5} })
+	w := newEditorFixture(t, "read-write", func(o *settings) { o.Units["editor"] = units.Settings{Concurrency: 5} })
 	var ids []string
 	for n := range 11 { // one runs, ten wait
 		ids = append(ids, w.submitTo("editor", orders{Mark: "edit", Until: fmt.Sprint("go", n)}))
 	}
 	w.until(ids[0], running)
-	if _, _, err := w.service.Submit(t.Context(), Submission{Unit: "editor", Input: encoded(orders{})}); !fault.Is(err, fault.Busy) {
+	if _, _, err := w.service.Submit(t.Context(), spool.Submission{Unit: "editor", Input: encoded(orders{})}); !fault.Is(err, fault.Busy) {
 		t.Errorf("the twelfth: %v", err)
 	}
-	info, err := w.service.Unit(t.Context(), "editor")
+	info, err := w.service.Units.Show(t.Context(), "editor")
 	if err != nil || info.Access != "read-write" || info.Concurrency != 1 {
 		t.Errorf("%v %+v", err, info)
 	}
@@ -274,8 +276,8 @@ func TestAgentsThatShareSomethingFollowOneAnother(t *testing.T) {
 
 func TestTheOperatorsAccessCountsMore(t *testing.T) {
 	t.Parallel()
-	w := newEditorFixture(t, "read-write", func(o *settings) { o.Units["editor"] = UnitSettings{Given: unit.Given{ReadWrite: new(false)}} })
-	info, err := w.service.Unit(t.Context(), "editor")
+	w := newEditorFixture(t, "read-write", func(o *settings) { o.Units["editor"] = units.Settings{Given: unit.Given{ReadWrite: new(false)}} })
+	info, err := w.service.Units.Show(t.Context(), "editor")
 	if err != nil || info.Access != "read-only" || info.Concurrency != 10 {
 		t.Errorf("%v %+v", err, info)
 	}
@@ -293,7 +295,7 @@ func TestTheOperatorSaysHowLongRunsOfAnAgentWait(t *testing.T) {
 	first := w.submitTo("editor", orders{Mark: "edit", Until: "go"})
 	w.until(first, running)
 	w.stop()
-	w.opts.Units["editor"] = UnitSettings{QueueWait: 100 * time.Millisecond} // only now: the first one needs its time for a free slot, too
+	w.opts.Units["editor"] = units.Settings{QueueWait: 100 * time.Millisecond} // only now: the first one needs its time for a free slot, too
 	w.start()
 	late := w.await(w.submitTo("editor", orders{}))
 	if late.Outcome != api.SystemError || late.Error.Kind != api.KindQueueTimeout || late.Error.Category != api.CategoryTransient {
@@ -313,7 +315,7 @@ func TestReadOnlyAgentsRunTenAtOnce(t *testing.T) {
 		ids = append(ids, w.submitTo("editor", orders{Mark: "read", Until: "go"}))
 	}
 	within(t, func() bool { return w.starts("read") == 10 }, func() string { return fmt.Sprint(w.starts("read")) })
-	if _, _, err := w.service.Submit(t.Context(), Submission{Unit: "editor", Input: encoded(orders{})}); !fault.Is(err, fault.Busy) {
+	if _, _, err := w.service.Submit(t.Context(), spool.Submission{Unit: "editor", Input: encoded(orders{})}); !fault.Is(err, fault.Busy) {
 		t.Errorf("the twenty-first: %v", err)
 	}
 	w.open("go")

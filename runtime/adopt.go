@@ -16,7 +16,7 @@ var ErrDetach = errors.New("detached from the sandbox")
 // its beginning (see Log.Skip), else from here on. After an error the container is as it was.
 func Adopt(ctx context.Context, engine Containers, id string, spec Spec, layout Layout, log *Log) (*Sandbox, error) {
 	s := newSandbox(engine, spec, layout)
-	s.id = id
+	s.id, s.disk.id = id, id
 	if err := s.adopt(ctx, log, spec.Durable); err != nil {
 		s.Release()
 		return nil, err
@@ -89,7 +89,7 @@ func (s *Sandbox) readOn(ctx context.Context, log *Log, durable bool) error {
 // process's call may still be on its way: the engine does only one of two starts at once. If
 // ours comes after a whole run, the init doesn't run the program again.
 func (s *Sandbox) startCreated(ctx context.Context) (ContainerState, error) {
-	if err := s.layout.refillVolumes(ctx); err != nil {
+	if err := s.layout.remote.fillOnce(ctx); err != nil {
 		return ContainerState{}, err
 	}
 	if err := s.engine.Start(ctx, s.id); err != nil {

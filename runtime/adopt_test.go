@@ -30,7 +30,7 @@ func talker(ctx context.Context, _ runtime.ContainerSpec, stdout, stderr io.Writ
 }
 
 // begin starts a durable sandbox as a process does that dies the moment after.
-func (b *bench) begin(t *testing.T) (id string) {
+func (b *harness) begin(t *testing.T) (id string) {
 	t.Helper()
 	b.spec.Durable = true
 	log := runtime.NewLog(1<<20, func(runtime.LogLine) {})
@@ -44,7 +44,7 @@ func (b *bench) begin(t *testing.T) (id string) {
 }
 
 // made creates a durable container as a process does that dies before it starts it.
-func (b *bench) made(t *testing.T) (id string) {
+func (b *harness) made(t *testing.T) (id string) {
 	t.Helper()
 	b.spec.Durable = true
 	var refused error = fault.New(fault.Internal, "not now")
@@ -68,7 +68,7 @@ func (b *bench) made(t *testing.T) (id string) {
 	return refs[0].ID
 }
 
-func (b *bench) adopt(t *testing.T, id string) *runtime.Sandbox {
+func (b *harness) adopt(t *testing.T, id string) *runtime.Sandbox {
 	t.Helper()
 	s, err := runtime.Adopt(t.Context(), b, id, b.spec, b.layout, b.log)
 	if err != nil {
@@ -77,7 +77,7 @@ func (b *bench) adopt(t *testing.T, id string) *runtime.Sandbox {
 	return s
 }
 
-func (b *bench) starts() (n int) {
+func (b *harness) starts() (n int) {
 	for _, call := range b.Calls() {
 		if call == "Start" {
 			n++
@@ -216,7 +216,7 @@ func TestASandboxThatCannotBeAdoptedIsLeftAsItIs(t *testing.T) {
 				b := newBench(t, sleeper)
 				id := b.made(t)
 				b.breakWith(errAway, method)
-				engine := &listening{bench: b}
+				engine := &listening{harness: b}
 				if s, err := runtime.Adopt(t.Context(), engine, id, b.spec, b.layout, b.log); s != nil || !errors.Is(err, errAway) {
 					t.Errorf("%v, %v", s, err)
 				}

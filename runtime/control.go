@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"path"
+	"path/filepath"
 	"sync"
 
 	"github.com/agent-on-demand/aod/runtime/initbin"
@@ -32,7 +33,7 @@ type control struct {
 }
 
 // openControl listens for the init of a sandbox that is about to be started.
-func (l Layout) openControl(ctx context.Context, stays bool) (*control, error) {
+func openControl(ctx context.Context, l Layout, stays bool) (*control, error) {
 	listener, err := l.listen(ctx, path.Base(initreport.ControlPath))
 	if err != nil {
 		return nil, fmt.Errorf("listen for init: %w", err)
@@ -151,4 +152,24 @@ func (c *control) close() {
 		return // the listener can't be closed: serve may never return
 	}
 	<-c.done
+}
+
+const socketName = "aod.sock"
+
+// maxSocketPath is the length in bytes that a socket's address may have on every system.
+const maxSocketPath = 103
+
+// listenIn makes the socket in dir. Where its path is too long, it names dir by its descriptor.
+func listenIn(ctx context.Context, dir *os.File, name string) (net.Listener, error) {
+	path := filepath.Join(dir.Name(), name)
+	if len(path) > maxSocketPath {
+		path = filepath.Join(fmt.Sprintf("/proc/self/fd/%d", dir.Fd()), name)
+	}
+	var config net.ListenConfig
+	listener, err := config.Listen(ctx, "unix", path)
+	if err != nil {
+		return nil, err
+	}
+	listener.(*net.UnixListener).SetUnlinkOnClose(false) // the socket is removed with its directory
+	return listener, nil
 }

@@ -21,30 +21,6 @@ type File struct {
 	SHA256    string // hex
 }
 
-// Deliver moves the found files of /io/output below dest. It makes dest when there are files,
-// and replaces files of the same names. Nothing is written outside dest, even through links
-// in it. The error is an Unavailable fault; the files that were delivered before it are
-// returned as well.
-func (l Layout) Deliver(found []Found, dest string) ([]File, error) {
-	if len(found) == 0 {
-		return nil, nil
-	}
-	d, err := l.openDelivery(dest)
-	if err != nil {
-		return nil, undelivered(err, "the output directory %q can't be used", dest)
-	}
-	defer d.close()
-	files := make([]File, 0, len(found))
-	for _, f := range found {
-		file, err := d.deliver(f.Name)
-		if err != nil {
-			return files, undelivered(err, "the output file %q can't be written to %q", f.Name, dest)
-		}
-		files = append(files, file)
-	}
-	return files, nil
-}
-
 func undelivered(err error, format string, args ...any) error {
 	return fault.Wrap(fault.Unavailable, err, format, args...).
 		WithHint("is the disk full, or something in the way? --out DIR names another directory")
@@ -56,7 +32,7 @@ type delivery struct {
 	bounded  bool // the files are in a project
 }
 
-func (l Layout) openDelivery(dest string) (*delivery, error) {
+func openDelivery(l Layout, dest string) (*delivery, error) {
 	dest, err := filepath.Abs(dest)
 	if err != nil {
 		return nil, err

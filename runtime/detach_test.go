@@ -40,7 +40,7 @@ func TestDetachingLeavesTheSandboxAlone(t *testing.T) {
 func TestReleaseEndsTheSubscription(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, sleeper)
-		engine := &listening{bench: b}
+		engine := &listening{harness: b}
 		s := b.start(t, engine)
 		s.Release()
 		<-engine.until

@@ -18,20 +18,6 @@ type ProjectKeeper interface {
 	KeepsProjects() bool
 }
 
-// OwnProject makes what the program can write to a project of its own for the kernel's quotas, where the file system
-// keeps these. What is written for it from then on is in it, too, and nothing can be moved or linked there from
-// elsewhere. So /io/input is left out: its files are ours, and others have them as well.
-func (l Layout) OwnProject() {
-	trees := []string{
-		"io", "io/output", "io/handoff", "io/handoff/outgoing", "io/handoff/incoming", "outgoing",
-		"workspace",
-	}
-	for i := range trees {
-		trees[i] = l.path(trees[i])
-	}
-	ownProject(l.Dir, trees...)
-}
-
 // ownProject gives directories the project of dir. Where that fails, looking is all that bounds them.
 func ownProject(dir string, trees ...string) {
 	project, err := quota.New(dir)
@@ -48,55 +34,6 @@ func OwnTree(dir string) error {
 		return unwritable(err)
 	}
 	ownProject(dir, dir)
-	return nil
-}
-
-// projects are those of the directories that the program can write to. Those that outlive the sandbox have one each,
-// and looking bounds what is in all of them together.
-func (l Layout) projects() (all []quota.Project) {
-	for _, dir := range []string{l.path("io"), l.Home, l.Kept} {
-		if dir == "" || l.remote != nil {
-			continue
-		}
-		if project := quota.Of(dir); project.Given() {
-			all = append(all, project)
-		}
-	}
-	return all
-}
-
-// boundDisk has the kernel keep the sandbox's disk limit, where it can. The program doesn't run yet.
-func (s *Sandbox) boundDisk() {
-	if keeper, ok := s.engine.(ProjectKeeper); !ok || !keeper.KeepsProjects() {
-		return
-	}
-	if project := quota.Of(s.layout.path("io")); project.Given() && s.layout.remote == nil {
-		for _, file := range []string{"aod/report", "aod/" + stdoutName} {
-			_ = project.Give(s.layout.path(file)) // looking bounds it else
-		}
-	}
-	for _, project := range s.layout.projects() {
-		_ = project.Limit(s.limits.DiskBytes, watchEntries+ownEntries) // as above
-	}
-}
-
-// unboundDisk ends what boundDisk began, once the container is gone. A session goes on with what it keeps.
-func (s *Sandbox) unboundDisk() {
-	if project := quota.Of(s.layout.path("io")); project.Given() {
-		_ = project.Limit(0, 0) // the next start of a server sweeps
-	}
-}
-
-// refusedWrite returns what the kernel refused to write because of the sandbox's disk limit; nil: nothing.
-func (s *Sandbox) refusedWrite() *LimitError {
-	for _, project := range s.layout.projects() {
-		switch bytes, files := project.Met(); {
-		case bytes:
-			return overBytes(s.limits.DiskBytes)
-		case files:
-			return overEntries()
-		}
-	}
 	return nil
 }
 

@@ -25,14 +25,14 @@ type Disks struct {
 
 	mu      sync.Mutex
 	paths   []string
-	written map[*Sandbox]int64 // by those that are watched
-	full    time.Time          // when one was full the last time that anybody looked
+	written map[*sandboxDisk]int64 // by those that are watched
+	full    time.Time              // when one was full the last time that anybody looked
 }
 
 // NewDisks returns the disks of some directories. Below least free bytes nothing new begins; 0
 // is no bound.
 func NewDisks(least int64, paths ...string) *Disks {
-	return &Disks{least: least, paths: paths, written: map[*Sandbox]int64{}}
+	return &Disks{least: least, paths: paths, written: map[*sandboxDisk]int64{}}
 }
 
 // Add adds the disk of another directory. One that can't be looked at counts as endless.
@@ -118,7 +118,7 @@ func (e *DiskFullError) Error() string {
 
 // tell notes how much a sandbox has written. It returns the reason to stop that sandbox, where
 // half of the bound is left and nobody wrote more: whoever wrote little would free little.
-func (d *Disks) tell(s *Sandbox, written int64) *DiskFullError {
+func (d *Disks) tell(s *sandboxDisk, written int64) *DiskFullError {
 	if d == nil {
 		return nil
 	}
@@ -138,7 +138,7 @@ func (d *Disks) tell(s *Sandbox, written int64) *DiskFullError {
 }
 
 // forget ends the part of a sandbox that is watched no longer.
-func (d *Disks) forget(s *Sandbox) {
+func (d *Disks) forget(s *sandboxDisk) {
 	if d == nil {
 		return
 	}

@@ -51,7 +51,7 @@ func TestTheOneThatWroteMostMakesRoom(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	much, more := new(Sandbox), new(Sandbox)
+	much, more := new(sandboxDisk), new(sandboxDisk)
 	roomy := NewDisks(free, dir) // more than half of which is left
 	if full := roomy.tell(much, math.MaxInt64); full != nil {
 		t.Errorf("with room: %v", full)
@@ -92,12 +92,12 @@ func TestADeletedFileThatGotANameAgainCountsOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	before, _ := l.measure(t.Context(), math.MaxInt64, nil)
-	used, over := l.measure(t.Context(), math.MaxInt64, map[inode]int64{fileOf(info.Sys()): blocks(info)})
+	before, _ := (&meter{layout: l, limit: math.MaxInt64}).measure(t.Context())
+	used, over := (&meter{layout: l, limit: math.MaxInt64, held: map[inode]int64{fileOf(info.Sys()): blocks(info)}}).measure(t.Context())
 	if over != nil || used != before {
 		t.Errorf("%d bytes, %v; want %d", used, over, before)
 	}
-	if _, over := l.measure(t.Context(), 1<<20, map[inode]int64{{1, 2}: 1<<20 + 1}); over == nil {
+	if _, over := (&meter{layout: l, limit: 1 << 20, held: map[inode]int64{{1, 2}: 1<<20 + 1}}).measure(t.Context()); over == nil {
 		t.Error("a deleted file doesn't count")
 	}
 }

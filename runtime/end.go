@@ -50,13 +50,13 @@ func (s *Sandbox) readEnd(ctx context.Context, exit Exit, cause error) (End, err
 		ExitCode: exit.Code, OOMKilled: state.OOMKilled, EngineError: state.Error, Cause: cause,
 		StartedAt: state.StartedAt, FinishedAt: state.FinishedAt,
 	}
-	if err := s.layout.fetchResults(ctx); err != nil {
+	if err := s.layout.remote.fetch(ctx); err != nil {
 		return End{Cause: cause}, fmt.Errorf("take the run's files: %w", err)
 	}
 	if report, err := s.layout.Report(); err == nil {
 		end.Report, end.Reported = report, true
 	}
-	end.Outside, end.Refused = end.fromOutside(), s.refusedWrite()
+	end.Outside, end.Refused = end.fromOutside(), s.disk.refused()
 	return end, nil
 }
 
@@ -70,7 +70,7 @@ func (s *Sandbox) earlyEnd() End {
 	}
 	return End{
 		Early: true, StartedAt: s.startedAt, FinishedAt: time.Now(), Report: s.control.report, Reported: true,
-		Refused: s.refusedWrite(),
+		Refused: s.disk.refused(),
 	}
 }
 

@@ -19,13 +19,13 @@ func TestWhoEndedASandbox(t *testing.T) {
 		r.Version, r.Source = initreport.Version, initreport.Rusage
 		return r.Append(nil)
 	}
-	stop := func(ctx context.Context, b *bench, id string) error { return b.Stop(ctx, id, time.Minute) }
-	kill := func(ctx context.Context, b *bench, id string) error { return b.Kill(ctx, id) }
+	stop := func(ctx context.Context, b *harness, id string) error { return b.Stop(ctx, id, time.Minute) }
+	kill := func(ctx context.Context, b *harness, id string) error { return b.Kill(ctx, id) }
 	cases := []struct {
 		name    string
 		code    int
 		left    []byte // in the report file
-		do      func(ctx context.Context, b *bench, id string) error
+		do      func(ctx context.Context, b *harness, id string) error
 		outside bool
 	}{
 		{"the program, by itself", 0, report(initreport.Report{}), nil, false},
@@ -113,7 +113,7 @@ func TestTheInitOfAProgramThatSucceededStaysUntilItsExitIsAwaited(t *testing.T) 
 		defer close(gone)
 		return inner(ctx, spec, stdout, stderr)
 	})
-	b.spec.Control = true
+	b.spec.Mode = runtime.ModeOnce
 	s := b.start(t, b)
 	end, err := s.Wait(t.Context())
 	if err != nil || !end.Early {

@@ -31,7 +31,7 @@ const (
 	tailPart      = 20
 )
 
-// Feed is the stdin of a program with Spec.Feed: a file that the init copies into the program's
+// Feed is the stdin of a program in ModeSession: a file that the init copies into the program's
 // pipe as it grows. It says how much was given to the program, also to a process that comes
 // after one that was killed, and it never waits for the program to read.
 type Feed struct {
@@ -159,13 +159,13 @@ func (t *Tail) Close() error {
 	return err
 }
 
-// feedOptions are the init's, for a program with Spec.Feed.
+// feedOptions are the init's, for a program in ModeSession.
 func feedOptions() []string {
 	return []string{"-feed", path.Join(aodDir, feedName), "-stdout", path.Join(aodDir, stdoutName)}
 }
 
 // makeFeed makes the two files anew, for a process of the program that begins.
-func (l Layout) makeFeed() error {
+func makeFeed(l Layout) error {
 	for _, name := range []string{feedName, stdoutName} {
 		if err := os.Remove(l.path("aod/" + name)); err != nil && !errors.Is(err, os.ErrNotExist) {
 			return unwritable(err)

@@ -9,7 +9,7 @@ import (
 )
 
 // attempts makes a container for each attempt of a run.
-func (b *bench) attempts(t *testing.T, run, owner string, n int) {
+func (b *harness) attempts(t *testing.T, run, owner string, n int) {
 	t.Helper()
 	for i := range n {
 		spec := b.spec

@@ -2,12 +2,15 @@ package runtime
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"math"
+	"net"
 	"os"
 	"path"
 	"path/filepath"
-	"slices"
 
 	"github.com/agent-on-demand/aod/internal/safefs"
 	"github.com/agent-on-demand/aod/runtime/initbin"
@@ -148,50 +151,6 @@ func (l Layout) output() string { return cmp.Or(l.Output, l.path("io/output")) }
 
 func (l Layout) path(rel string) string { return filepath.Join(l.Dir, filepath.FromSlash(rel)) }
 
-// equip gives a container the run's directories.
-func (l Layout) equip(container *ContainerSpec, spec Spec, volumes []string) {
-	switch {
-	case l.remote != nil:
-		l.remote.mountIn(container)
-	case spec.Filter != nil:
-		container.Mounts = l.filterMounts(spec)
-	default:
-		container.Mounts = l.mounts(spec, volumes)
-	}
-	container.Mounts = append(append(container.Mounts, l.sessionMounts(spec)...), spec.Patch...)
-}
-
-// sessionMounts are the binds of what a session has beside those of every sandbox.
-func (l Layout) sessionMounts(spec Spec) (mounts []Mount) {
-	if spec.Feed {
-		mounts = append(mounts, Mount{Source: l.path("aod/" + stdoutName), Target: path.Join(aodDir, stdoutName)})
-	}
-	if l.Home != "" {
-		mounts = append(mounts, Mount{Source: l.Home, Target: HomePath})
-	}
-	if l.Kept != "" {
-		mounts = append(mounts, Mount{Source: l.Kept, Target: ProjectDir})
-	}
-	return mounts
-}
-
-// filterMounts are the binds of a filter's sandbox: it reads its input and writes its stdout.
-func (l Layout) filterMounts(spec Spec) []Mount {
-	mounts := []Mount{
-		{Source: l.input(), Target: inputDir, ReadOnly: true},
-		{Source: l.path("aod"), Target: aodDir, ReadOnly: true},
-		{Source: l.path("aod/report"), Target: reportPath},
-		{Source: l.path("aod/" + stdoutName), Target: path.Join(aodDir, stdoutName)},
-	}
-	if spec.Filter.Model != nil {
-		mounts = append(mounts, *spec.Filter.Model)
-	}
-	if spec.Network == "none" {
-		mounts = append(mounts, Mount{Source: l.path("aod/hosts"), Target: "/etc/hosts", ReadOnly: true})
-	}
-	return mounts
-}
-
 // stdoutName is the file that a program with Stdio has as its stdout, in writableDir.
 const stdoutName = "stdout"
 
@@ -215,43 +174,161 @@ func (l Layout) OpenStdout() (*os.File, error) {
 	return f, err
 }
 
-// mounts are the binds of a sandbox. The read-only ones lie over the writable ones, so that
-// their order matters. A directory of /io that the image declares as a volume gets a bind of
-// its own: otherwise the engine would cover it with a volume that nobody collects. With our
-// own hosts file the engine sets up no network for "none", which halves the time of a start.
-func (l Layout) mounts(spec Spec, volumes []string) []Mount {
-	mounts := []Mount{{Source: l.path("io"), Target: ioDir}}
-	for _, dir := range []string{"/io/output", "/io/handoff"} {
-		if slices.Contains(volumes, dir) {
-			mounts = append(mounts, Mount{Source: l.path(dir), Target: dir})
-		}
-	}
-	mounts = append(
-		mounts,
-		Mount{Source: l.input(), Target: inputDir, ReadOnly: true},
-		Mount{Source: l.Incoming(), Target: incomingDir, ReadOnly: true},
-		Mount{Source: l.Outgoing(), Target: outgoingDir},
-		Mount{Source: l.path("workspace"), Target: workspaceDir},
-		Mount{Source: l.path("aod"), Target: aodDir, ReadOnly: true},
-		Mount{Source: l.path("aod/report"), Target: reportPath},
-	)
-	if spec.Stdio != nil {
-		mounts = append(mounts, Mount{Source: l.path("aod/" + stdoutName), Target: path.Join(aodDir, stdoutName)})
-	}
-	if spec.Project != "" {
-		mounts = append(mounts, Mount{Source: spec.Project, Target: ProjectDir, ReadOnly: true})
-	}
-	if spec.Account {
-		mounts = append(mounts, l.accountMounts()...)
-	}
-	if spec.Network == "none" {
-		mounts = append(mounts, Mount{Source: l.path("aod/hosts"), Target: "/etc/hosts", ReadOnly: true})
-	}
-	return mounts
-}
-
 // PostedResult is the file in which the capsule API keeps a result that the program posted
 // instead of writing /io/output.json. The sandbox doesn't see it.
 func (l Layout) PostedResult() string { return l.path(postedName) }
 
 const postedName = "posted.json"
+
+// Outgoing is the directory of the files that the program hands to units that it calls. It
+// lies beside io and is mounted over it: in io, the program may rename anything.
+func (l Layout) Outgoing() string { return l.path("outgoing") }
+
+// Incoming is the directory in which the program finds the files of units that it called.
+func (l Layout) Incoming() string { return l.path("incoming") }
+
+// Listen makes the socket of the capsule API, which the sandbox sees in /run/aod. It replaces
+// the socket of a dead process. For an engine that runs elsewhere
+// it is the listener of a tunnel, which opens as soon as the sandbox runs.
+func (l Layout) Listen(ctx context.Context) (net.Listener, error) {
+	if l.remote != nil {
+		return l.remote.tunnel, nil
+	}
+	return l.listen(ctx, socketName)
+}
+
+// listen makes a socket that the sandbox sees in /run/aod.
+func (l Layout) listen(ctx context.Context, name string) (net.Listener, error) {
+	dir, err := os.Open(l.path("aod"))
+	if err != nil {
+		return nil, unwritable(err)
+	}
+	defer func() { _ = dir.Close() }() // holds no data
+	if err := os.Remove(l.path("aod/" + name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, unwritable(err)
+	}
+	listener, err := listenIn(ctx, dir, name)
+	if err != nil {
+		return nil, unwritable(err)
+	}
+	if err := os.Chmod(l.path("aod/"+name), 0o666); err != nil { // everybody in the sandbox may connect
+		return nil, errors.Join(unwritable(err), listener.Close())
+	}
+	return listener, nil
+}
+
+const (
+	stdinName = "stdin"
+	tempDir   = ".tmp"
+
+	projectName = "project"
+
+	// StdinFile is the path in the sandbox of what WriteStdin wrote.
+	StdinFile = aodDir + "/" + stdinName
+	// Workspace is the directory of the sandbox that its program may fill, and whose files it
+	// may execute. The run's end removes it.
+	Workspace = workspaceDir
+	// ProjectDir is where the sandbox has the project that its program works on.
+	ProjectDir = workspaceDir + "/" + projectName
+	// TempDir is a directory in it for temporary files that are executed: /tmp has none of those.
+	TempDir = workspaceDir + "/" + tempDir
+)
+
+// WriteStdin writes what the program gets as its stdin, see Stdio. No program runs yet.
+func (l Layout) WriteStdin(text []byte) error {
+	return unwritable(safefs.Replace(l.path("aod/"+stdinName), text, safefs.ReplaceOptions{Mode: 0o644}))
+}
+
+// Project is the directory of this host that the sandbox has as ProjectDir, unless the spec has
+// a Project of its own. Its content is the program's.
+func (l Layout) Project() string { return cmp.Or(l.Kept, l.path("workspace/"+projectName)) }
+
+// OverDisk reports whether a program has written more to the host's disk than it may. Wait
+// checks that itself; this is for a sandbox that nobody waits for.
+func (l Layout) OverDisk(ctx context.Context, limits Limits) bool {
+	return (&meter{layout: l, limit: limits.DiskBytes}).over(ctx) != nil
+}
+
+// LinkInputs links the input files below a directory of ours, on the same file system, into
+// /io/input. The sandbox can't write to them. Files that are linked already stay. Where
+// something else has the name of one, the error is errOccupied.
+func (l Layout) LinkInputs(from string) error {
+	return unwritable(filepath.WalkDir(from, func(name string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(from, name)
+		if err != nil || rel == "." {
+			return err
+		}
+		return linkEntry(entry, name, filepath.Join(l.input(), rel))
+	}))
+}
+
+// RenewInput makes the files below a directory of ours, on the same file system, all that there
+// is in /io/input. A program may run meanwhile.
+func (l Layout) RenewInput(from string) error {
+	if err := (resetDir{"io", "input", nil}).clear(l.Dir); err != nil {
+		return err
+	}
+	return l.LinkInputs(from)
+}
+
+// OwnProject makes what the program can write to a project of its own for the kernel's quotas, where the file system
+// keeps these. What is written for it from then on is in it, too, and nothing can be moved or linked there from
+// elsewhere. So /io/input is left out: its files are ours, and others have them as well.
+func (l Layout) OwnProject() {
+	trees := []string{
+		"io", "io/output", "io/handoff", "io/handoff/outgoing", "io/handoff/incoming", "outgoing",
+		"workspace",
+	}
+	for i := range trees {
+		trees[i] = l.path(trees[i])
+	}
+	ownProject(l.Dir, trees...)
+}
+
+// Reset makes the layout of a run that is over as new, for another run in the same container.
+// It keeps only the directories that the container has mounted. The program goes on: all work
+// is done below directories that it can't replace. Where anything is unexpected there is an
+// error, and the container must not serve another run.
+func (l Layout) Reset(ctx context.Context) error {
+	if l.remote != nil {
+		return errors.New("the run's files are elsewhere")
+	}
+	if over := (&meter{layout: l, limit: math.MaxInt64}).over(ctx); over != nil { // and opens closed directories
+		return over
+	}
+	for _, dir := range []resetDir{
+		{"io", "input", nil},
+		{"io", "handoff/incoming", nil},
+		{"io", "handoff/outgoing", nil},
+		{"io", "handoff", []string{"incoming", "outgoing"}},
+		{"io", ".", []string{"input", "handoff"}},
+		{"incoming", ".", nil},
+		{"outgoing", ".", nil},
+		{"workspace", ".", nil},
+		{".", ".", []string{"io", "aod", "incoming", "outgoing", "workspace"}},
+	} {
+		if err := dir.clear(l.Dir); err != nil {
+			return fmt.Errorf("renew: %w", err)
+		}
+	}
+	return l.resetOutput()
+}
+
+// resetOutput makes /io/output, which the former run's output was moved from.
+func (l Layout) resetOutput() error {
+	root, err := os.OpenRoot(l.path("io"))
+	if err != nil {
+		return err
+	}
+	defer func() { _ = root.Close() }() // holds no data
+	if err := root.Mkdir("output", 0o700); err != nil {
+		return err
+	}
+	return root.Chmod("output", 0o777)
+}
+
+// Workdir is that of the run.
+func (l Layout) Workdir() Workdir { return Workdir{l.path("workspace")} }

@@ -121,7 +121,7 @@ func TestInputFilesMayLieElsewhere(t *testing.T) {
 		t.Error("there is no place to mount it")
 	}
 	want := Mount{Source: input, Target: inputDir, ReadOnly: true}
-	if mounts := l.mounts(Spec{Network: "none"}, nil); !slices.Contains(mounts, want) {
+	if mounts := (binds{l, Spec{Network: "none"}}).all(nil); !slices.Contains(mounts, want) {
 		t.Errorf("mounts %+v", mounts)
 	}
 	if opened := OpenLayout(dir, input); opened != l {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/agent-on-demand/aod/runtime/initbin"
@@ -32,13 +31,13 @@ func (s *Sandbox) Running() bool { return len(s.exit) == 0 }
 // Assign gives the sandbox to a run that was not known when it was started. The caller has
 // moved its directories to where layout says. The run's time begins now.
 func (s *Sandbox) Assign(layout Layout) {
-	s.layout, s.startedAt, s.timings = layout, time.Now(), Timings{}
-	for _, project := range layout.projects() {
+	s.layout, s.disk.layout, s.startedAt, s.timings = layout, layout, time.Now(), Timings{}
+	for _, project := range s.disk.projects() {
 		project.Forget()
 	}
 }
 
-// StartProgram lets the init of a Park spec start the program of the spec that the sandbox
+// StartProgram lets the init of a parked spec start the program of the spec that the sandbox
 // has now: its stdin and its arguments take the place of those that it was started with. env is
 // added to the environment.
 func (s *Sandbox) StartProgram(spec Spec, env []string) error {
@@ -64,7 +63,7 @@ func (s *Sandbox) StartProgram(spec Spec, env []string) error {
 // readyPoll is how often Begin looks whether the container is still there.
 const readyPoll = 10 * time.Millisecond
 
-// Begin waits for the init of a Park spec that Start has just started, and lets it start the
+// Begin waits for the init of a parked spec that Start has just started, and lets it start the
 // program: as StartProgram. Where the container ends before, Wait tells why.
 func (s *Sandbox) Begin(ctx context.Context, spec Spec, env []string) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, cleanupTime, errNoInit)
@@ -81,37 +80,6 @@ func (s *Sandbox) Begin(ctx context.Context, spec Spec, env []string) error {
 		}
 	}
 	return nil
-}
-
-// OverDisk reports whether a program has written more to the host's disk than it may. Wait
-// checks that itself; this is for a sandbox that nobody waits for.
-func (l Layout) OverDisk(ctx context.Context, limits Limits) bool {
-	return l.overDisk(ctx, limits.DiskBytes) != nil
-}
-
-// LinkInputs links the input files below a directory of ours, on the same file system, into
-// /io/input. The sandbox can't write to them. Files that are linked already stay. Where
-// something else has the name of one, the error is errOccupied.
-func (l Layout) LinkInputs(from string) error {
-	return unwritable(filepath.WalkDir(from, func(name string, entry fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		rel, err := filepath.Rel(from, name)
-		if err != nil || rel == "." {
-			return err
-		}
-		return linkEntry(entry, name, filepath.Join(l.input(), rel))
-	}))
-}
-
-// RenewInput makes the files below a directory of ours, on the same file system, all that there
-// is in /io/input. A program may run meanwhile.
-func (l Layout) RenewInput(from string) error {
-	if err := l.clearDir(resetDir{"io", "input", nil}); err != nil {
-		return err
-	}
-	return l.LinkInputs(from)
 }
 
 var errOccupied = errors.New("something else has the place of an input file")

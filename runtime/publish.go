@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -19,7 +20,12 @@ import (
 // Where an earlier process came as far as that, with Output set to dest, it does the same
 // work again with the same answer. The error is an Unavailable fault.
 func (l Layout) Publish(found []Found, dest string) ([]File, error) {
-	files, err := l.publish(found, filepath.Clean(dest))
+	p := publication{from: l, found: found, dest: filepath.Clean(dest)}
+	publish := p.inPlace
+	if l.programRuns {
+		publish = p.byCopy
+	}
+	files, err := publish()
 	if err != nil {
 		return nil, fault.Wrap(fault.Unavailable, err, "the output files can't be published").
 			WithHint("is the disk full, or something in the way in the data directory?")
@@ -27,22 +33,27 @@ func (l Layout) Publish(found []Found, dest string) ([]File, error) {
 	return files, nil
 }
 
-func (l Layout) publish(found []Found, dest string) ([]File, error) {
-	if l.programRuns {
-		return l.publishCopy(found, dest)
-	}
-	output := filepath.Clean(l.output())
+// publication makes a directory of the found files of a run.
+type publication struct {
+	from  Layout
+	found []Found
+	dest  string
+}
+
+// inPlace makes what else there is go, and renames the directory.
+func (p publication) inPlace() ([]File, error) {
+	output := filepath.Clean(p.from.output())
 	if err := checkDirectory(output); err != nil {
 		return nil, err
 	}
 	if err := os.Chmod(output, 0o700); err != nil { // the program may have closed it
 		return nil, err
 	}
-	files, err := prune(output, found, dest)
-	if err != nil || output == dest {
+	files, err := prune(output, p.found, p.dest)
+	if err != nil || output == p.dest {
 		return files, err
 	}
-	return files, os.Rename(output, dest) // it replaces nothing: dest would have to be a file
+	return files, os.Rename(output, p.dest) // it replaces nothing: dest would have to be a file
 }
 
 // prune removes everything but the found files below output, and returns what they are at
@@ -122,4 +133,106 @@ func (p pruner) entry(name string, entry fs.DirEntry) error {
 		return p.dir(name)
 	}
 	return nil
+}
+
+// byCopy leaves the files of a program that goes on.
+func (p publication) byCopy() ([]File, error) {
+	if err := checkDirectory(p.from.output()); err != nil {
+		return nil, err
+	}
+	from, err := p.from.OutputRoot()
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = from.Close() }() // read only
+	temp := p.from.path(copyName)
+	if err := errors.Join(os.RemoveAll(temp), mkdir(temp, 0o755)); err != nil {
+		return nil, err
+	}
+	to, err := os.OpenRoot(temp)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = to.Close() }() // its files are closed
+	files, err := measureAll(to, p.found, p.dest, func(f Found) error { return copyFound(from, to, f) })
+	if err != nil {
+		return nil, err
+	}
+	return files, os.Rename(temp, p.dest)
+}
+
+// copyFound copies a file up to the size that it had when it was found.
+func copyFound(from, to *os.Root, f Found) error {
+	in, _, err := safefs.OpenRegular(from, f.Name)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = in.Close() }() // read only
+	if err := safefs.MkdirAll(to, path.Dir(f.Name), 0o755); err != nil {
+		return err
+	}
+	n, err := safefs.Copy(to, f.Name, io.LimitReader(in, f.SizeBytes), 0o644)
+	if err == nil && n < f.SizeBytes {
+		err = io.ErrUnexpectedEOF
+	}
+	return err
+}
+
+// TakeOutput returns the layout of a run that is over while its program goes on. It moves
+// /io/output out of the program's reach. Publish of that layout copies the files: the program
+// may have them open. It may be called again, also by another process.
+func (l Layout) TakeOutput() (Layout, error) {
+	if l.Output != "" { // an earlier process has published the output
+		return l, nil
+	}
+	taken := l
+	taken.Output, taken.programRuns = l.path(takenName), true
+	if _, err := os.Lstat(taken.Output); err == nil {
+		return taken, nil
+	}
+	err := os.Rename(l.path("io/output"), taken.Output) // a link is moved as such
+	return taken, unwritable(safefs.IgnoreMissing(err)) // Collect reports a missing one
+}
+
+// RenewOutput gives a program that goes on an empty /io/output, after TakeOutput.
+func (l Layout) RenewOutput() error {
+	err := l.resetOutput()
+	if errors.Is(err, fs.ErrExist) { // the program was faster, or TakeOutput had nothing to take
+		return nil
+	}
+	return unwritable(err)
+}
+
+// DropOutput removes what TakeOutput took.
+func (l Layout) DropOutput() error {
+	return unwritable(errors.Join(safefs.RemoveTree(l.path(takenName)), safefs.RemoveTree(l.path(copyName))))
+}
+
+const (
+	takenName = "taken" // the output of a program that goes on
+	copyName  = "copy"  // the copy that is being published
+)
+
+// Deliver moves the found files of /io/output below dest. It makes dest when there are files,
+// and replaces files of the same names. Nothing is written outside dest, even through links
+// in it. The error is an Unavailable fault; the files that were delivered before it are
+// returned as well.
+func (l Layout) Deliver(found []Found, dest string) ([]File, error) {
+	if len(found) == 0 {
+		return nil, nil
+	}
+	d, err := openDelivery(l, dest)
+	if err != nil {
+		return nil, undelivered(err, "the output directory %q can't be used", dest)
+	}
+	defer d.close()
+	files := make([]File, 0, len(found))
+	for _, f := range found {
+		file, err := d.deliver(f.Name)
+		if err != nil {
+			return files, undelivered(err, "the output file %q can't be written to %q", f.Name, dest)
+		}
+		files = append(files, file)
+	}
+	return files, nil
 }

@@ -8,6 +8,10 @@ import (
 
 // RemoteEngine is an Engine that may not see this host's files. Files that it can't mount are
 // copied to it, and connections go through it. An Engine that isn't a RemoteEngine sees them.
+//
+// An engine elsewhere doesn't see our files: volumes.fill, volumes.fetch carry them through a container that never
+// starts, FileTransfer.Fetch those of handoffs, and Layout.Listen gives a tunnel's listener. Then there is no pool, no
+// mounted model, nothing streamed to a program.
 type RemoteEngine interface {
 	Containers
 	Volumes

@@ -22,10 +22,7 @@ type Sandbox struct {
 	engine Containers
 	id     string
 	layout Layout
-	limits Limits
-
-	writable bool   // the root file system
-	disks    *Disks // Spec.Disks
+	disk   *sandboxDisk
 
 	streams   *Streams
 	log       *Log // of the streams; nil with a console
@@ -34,8 +31,8 @@ type Sandbox struct {
 	tunnels   sync.WaitGroup     // the tunnel to the container, and what follows a terminal's size, until released
 	drained   chan struct{}      // closed when both streams have ended
 	console   *Console           // Spec.Console
-	told      bool               // Spec.Control: the init tells of the end
-	leashed   bool               // Spec.Leash
+	told      bool               // the init tells of the end
+	leashed   bool               // ModeStdio
 	control   *control           // nil with a remote engine, and after Adopt
 	timings   Timings
 	startedAt time.Time
@@ -51,6 +48,9 @@ type Timings struct {
 // made, except where ctx ended with ErrDetach, or the engine is ErrUnreachable: whoever finds
 // the container by its labels adopts or removes it then. ctx bounds the start only, not the run.
 func Start(ctx context.Context, engine Containers, spec Spec, layout Layout, log *Log) (*Sandbox, error) {
+	if err := spec.check(layout.remote != nil); err != nil {
+		return nil, err
+	}
 	s := newSandbox(engine, spec, layout)
 	if err := s.create(ctx, spec); err != nil {
 		return nil, err
@@ -71,8 +71,11 @@ func Start(ctx context.Context, engine Containers, spec Spec, layout Layout, log
 
 func newSandbox(engine Containers, spec Spec, layout Layout) *Sandbox {
 	return &Sandbox{
-		engine: engine, layout: layout, limits: spec.Limits, writable: !spec.ReadOnly, disks: spec.Disks,
-		console: spec.Console, told: spec.Control, leashed: spec.Leash, drained: make(chan struct{}),
+		engine: engine, layout: layout,
+		disk: &sandboxDisk{
+			engine: engine, layout: layout, limit: spec.Limits.DiskBytes, writable: !spec.ReadOnly, disks: spec.Disks,
+		},
+		console: spec.Console, told: spec.Mode.tells(), leashed: spec.Mode == ModeStdio, drained: make(chan struct{}),
 	}
 }
 
@@ -84,12 +87,12 @@ func (s *Sandbox) create(ctx context.Context, spec Spec) error {
 	if err := s.layout.resetReport(); err != nil {
 		return err
 	}
-	if spec.Feed {
-		if err := s.layout.makeFeed(); err != nil {
+	if spec.Mode == ModeSession {
+		if err := makeFeed(s.layout); err != nil {
 			return err
 		}
 	}
-	if err := s.layout.writeAccount(spec); err != nil {
+	if err := (binds{s.layout, spec}).writeAccount(); err != nil {
 		return err
 	}
 	ctx, cancel := cleanup(ctx)
@@ -99,8 +102,8 @@ func (s *Sandbox) create(ctx context.Context, spec Spec) error {
 	if err != nil {
 		return errors.Join(fmt.Errorf("create sandbox: %w", err), s.removeLost(ctx, spec, err))
 	}
-	s.id, s.timings.Create = id, time.Since(began)
-	s.boundDisk()
+	s.id, s.disk.id, s.timings.Create = id, id, time.Since(began)
+	s.disk.bound()
 	return nil
 }
 
@@ -115,7 +118,7 @@ func (s *Sandbox) removeLost(ctx context.Context, spec Spec, lost error) error {
 }
 
 func (s *Sandbox) start(ctx context.Context, log *Log) error {
-	if err := s.layout.fillVolumes(ctx); err != nil {
+	if err := s.layout.remote.fill(ctx); err != nil {
 		return fmt.Errorf("start sandbox: %w", err)
 	}
 	began := time.Now()
@@ -136,7 +139,7 @@ func (s *Sandbox) start(ctx context.Context, log *Log) error {
 // It returns the context of subscribe.
 func (s *Sandbox) connect(ctx context.Context, log *Log) (life context.Context, err error) {
 	if s.told && s.layout.remote == nil {
-		if s.control, err = s.layout.openControl(ctx, s.console == nil); err != nil {
+		if s.control, err = openControl(ctx, s.layout, s.console == nil); err != nil {
 			return nil, err
 		}
 	}
@@ -205,7 +208,7 @@ func (s *Sandbox) Wait(ctx context.Context) (End, error) { return s.WaitOrPosted
 func (s *Sandbox) WaitOrPosted(ctx context.Context, posted <-chan struct{}) (End, error) {
 	watched, end := context.WithCancelCause(ctx)
 	var disk sync.WaitGroup
-	disk.Go(func() { s.watchDisk(watched, end) })
+	disk.Go(func() { s.disk.watch(watched, end) })
 	defer disk.Wait()
 	defer end(nil)
 	select {
@@ -290,8 +293,8 @@ func (s *Sandbox) Remove(ctx context.Context) error {
 	err := s.engine.Remove(ctx, s.id)
 	s.Release()
 	if err == nil {
-		s.unboundDisk()
-		err = s.layout.removeVolumes(ctx)
+		s.disk.unbound()
+		err = s.layout.remote.remove(ctx)
 	}
 	return leftBehind(err)
 }

@@ -21,10 +21,10 @@ import (
 	"github.com/agent-on-demand/aod/runtime/initreport"
 )
 
-// bench is a fake engine with the image of a spec, a layout and a log. Its tests run in
+// harness is a fake engine with the image of a spec, a layout and a log. Its tests run in
 // a bubble of synctest: their clock is not the wall's, and all goroutines must have
 // ended with them.
-type bench struct {
+type harness struct {
 	*enginetest.Fake
 	layout runtime.Layout
 	spec   runtime.Spec
@@ -32,9 +32,9 @@ type bench struct {
 	lines  []string
 }
 
-func newBench(t *testing.T, program enginetest.Program) *bench {
+func newBench(t *testing.T, program enginetest.Program) *harness {
 	t.Helper()
-	b := &bench{
+	b := &harness{
 		Fake: enginetest.NewFake(program),
 		spec: runtime.Spec{
 			Run: "r1", Root: "r1", Unit: "probe", Owner: "me", Network: "none",
@@ -55,7 +55,7 @@ func newBench(t *testing.T, program enginetest.Program) *bench {
 }
 
 // breakWith lets engine calls fail, by their names.
-func (b *bench) breakWith(err error, methods ...string) {
+func (b *harness) breakWith(err error, methods ...string) {
 	b.Hook = func(_ context.Context, method string) error {
 		if slices.Contains(methods, method) {
 			return err
@@ -64,7 +64,7 @@ func (b *bench) breakWith(err error, methods ...string) {
 	}
 }
 
-func (b *bench) start(t *testing.T, engine runtime.Containers) *runtime.Sandbox {
+func (b *harness) start(t *testing.T, engine runtime.Containers) *runtime.Sandbox {
 	t.Helper()
 	s, err := runtime.Start(t.Context(), engine, b.spec, b.layout, b.log)
 	if err != nil {
@@ -73,7 +73,7 @@ func (b *bench) start(t *testing.T, engine runtime.Containers) *runtime.Sandbox 
 	return s
 }
 
-func (b *bench) remove(t *testing.T, s *runtime.Sandbox) {
+func (b *harness) remove(t *testing.T, s *runtime.Sandbox) {
 	t.Helper()
 	if err := s.Remove(t.Context()); err != nil {
 		t.Error(err)
@@ -81,7 +81,7 @@ func (b *bench) remove(t *testing.T, s *runtime.Sandbox) {
 	b.nothingLeft(t)
 }
 
-func (b *bench) nothingLeft(t *testing.T) {
+func (b *harness) nothingLeft(t *testing.T) {
 	t.Helper()
 	b.Hook = nil
 	refs, err := b.ContainersByLabel(t.Context(), nil)
@@ -159,19 +159,19 @@ func TestRemoveEndsASandboxThatNobodyWaitsFor(t *testing.T) {
 
 // listening is an engine that tells how long an exit is subscribed to.
 type listening struct {
-	*bench
+	*harness
 	until <-chan struct{}
 }
 
 func (l *listening) NextExit(ctx context.Context, id string) (<-chan runtime.Exit, error) {
 	l.until = ctx.Done()
-	return l.bench.NextExit(ctx, id)
+	return l.harness.NextExit(ctx, id)
 }
 
 func TestTheSubscriptionLivesFromTheStartToTheRemoval(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, sleeper)
-		engine := &listening{bench: b}
+		engine := &listening{harness: b}
 		ctx, cancel := context.WithCancel(t.Context())
 		s, err := runtime.Start(ctx, engine, b.spec, b.layout, b.log)
 		if err != nil {

@@ -45,25 +45,19 @@ type Spec struct {
 	Labels map[string]string // beside AOD's own
 	Filter *Filter           // nil: the program works on /io
 	Stdio  *Stdio            // nil: stdin is empty, and stdout goes to the log
-	// instead of the image's ENTRYPOINT and CMD; nil: those. With Park the first alone counts at the start
+	// instead of the image's ENTRYPOINT and CMD; nil: those. With ModeParked the first alone counts at the start
 	Program []string
 	Dir     string   // absolute: where the program starts; "": as the image says
 	Account bool     // /etc/passwd and /etc/group know the sandbox's user; not with an engine elsewhere
-	Control bool     // the init tells of the end, see End.Early; not with an engine elsewhere
-	Park    bool     // with Control: the init waits for Sandbox.Begin or StartProgram before it starts the program
+	Mode    Mode     // says what the others may be: see check
 	Watch   bool     // the report says what the program tried to write; slows it down
-	Find    bool     // the program is looked up by the init, and not started
-	Console *Console // streams of a program other than the image's; not with Park or Durable
-	Leash   bool     // with Console and Control: the sandbox ends with this process, and the engine removes it then
+	Console *Console // with ModeStdio and ModeConsole: streams of a program other than the image's
 	// a directory of this host that the program may read as ProjectDir; "": none but what it may change
 	Project string
 	Patch   []Mount // files of this host over those of the image; not with an engine elsewhere
 	Session string  // whose home the sandbox has: the sandboxes of one have one user; "" is none
-	// the program's stdin grows by Feed, and its stdout is a file; not with Filter, Console, Park or an engine
-	// elsewhere
-	Feed    bool
-	Disks   *Disks // whose room the run's writing takes; nil: nobody minds
-	Purpose string // of a container beside the run's own, such as "card"; "" is the run's own
+	Disks   *Disks  // whose room the run's writing takes; nil: nobody minds
+	Purpose string  // of a container beside the run's own, such as "card"; "" is the run's own
 }
 
 // Stdio makes files of the run a program's stdin and stdout. They outlive this process.
@@ -126,9 +120,9 @@ func (s Spec) container(layout Layout) ContainerSpec {
 		LogBytes:  s.keptLog(),
 		Stdin:     s.Console != nil,
 		Terminal:  s.Console != nil && s.Console.Terminal,
-		Ephemeral: s.Leash,
+		Ephemeral: s.Mode == ModeStdio,
 	}
-	layout.equip(&spec, s, volumes)
+	binds{layout, s}.into(&spec, volumes)
 	spec.Tmpfs = s.tmpfs(volumes, spec)
 	return spec
 }
@@ -146,10 +140,10 @@ func (s Spec) initThreads() int64 {
 	if s.Watch {
 		threads += watchThreads
 	}
-	if s.Leash {
+	if s.Mode == ModeStdio {
 		threads++
 	}
-	if s.Feed {
+	if s.Mode == ModeSession {
 		threads += feedThreads
 	}
 	return threads
@@ -177,27 +171,27 @@ func lastOfEach(env []string) []string {
 func (s Spec) entrypoint(layout Layout) []string {
 	entrypoint := []string{initPath}
 	switch {
-	case s.Park:
+	case s.Mode == ModeParked:
 		entrypoint = append(entrypoint, "-park", initreport.ControlPath)
-	case s.Leash:
+	case s.Mode == ModeStdio:
 		entrypoint = append(entrypoint, "-leash", initreport.ControlPath)
-	case s.Control && layout.remote == nil:
+	case s.Mode.tells() && layout.remote == nil:
 		entrypoint = append(entrypoint, "-control", initreport.ControlPath)
 	}
-	if s.Control && s.Console == nil && layout.remote == nil {
+	if s.Mode.tells() && s.Console == nil && layout.remote == nil {
 		entrypoint = append(entrypoint, "-end", "lines")
 	}
 	if s.Watch {
 		entrypoint = append(entrypoint, "-watch", "calls")
 	}
-	if s.Find {
+	if s.Mode == ModeProbe {
 		entrypoint = append(entrypoint, "-find", "only")
 	}
 	if s.Stdio != nil && s.Console == nil {
 		entrypoint = append(entrypoint, "-stdin", s.Stdio.stdin(), "-stdout",
 			path.Join(layout.writableDir(), stdoutName))
 	}
-	if s.Feed {
+	if s.Mode == ModeSession {
 		entrypoint = append(entrypoint, feedOptions()...)
 	}
 	return append(entrypoint, "--")
@@ -215,7 +209,7 @@ func (s Spec) command() []string {
 	switch {
 	case s.Console != nil:
 		return s.Console.Command
-	case s.Program != nil && s.Park:
+	case s.Program != nil && s.Mode == ModeParked:
 		return s.Program[:1]
 	case s.Program != nil:
 		return s.Program
@@ -223,7 +217,7 @@ func (s Spec) command() []string {
 		return slices.Concat(s.Image.Entrypoint, s.Image.Cmd)
 	}
 	args := s.Filter.Args
-	if s.Park {
+	if s.Mode == ModeParked {
 		args = nil // they come with the start
 	}
 	if len(s.Image.Entrypoint) > 0 {

@@ -95,7 +95,7 @@ func TestASandboxIsNeverRoot(t *testing.T) {
 func TestOnlyASandboxWithoutANetworkGetsAHostsFile(t *testing.T) {
 	l := newLayout(t)
 	for network, want := range map[string]bool{"none": true, "bridge": false} {
-		mounts := l.mounts(Spec{Network: network}, nil)
+		mounts := binds{l, Spec{Network: network}}.all(nil)
 		i := slices.IndexFunc(mounts, func(m Mount) bool { return m.Target == "/etc/hosts" })
 		if (i >= 0) != want {
 			t.Errorf("network %q: mounts %v", network, mounts)

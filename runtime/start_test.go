@@ -51,12 +51,12 @@ func TestNothingIsAskedForARunThatIsOver(t *testing.T) {
 
 // lossy is an engine that makes a container and then can't say so.
 type lossy struct {
-	*bench
+	*harness
 	answer func(ctx context.Context) error
 }
 
 func (l lossy) Create(ctx context.Context, spec runtime.ContainerSpec) (string, error) {
-	id, err := l.bench.Create(ctx, spec)
+	id, err := l.harness.Create(ctx, spec)
 	return id, errors.Join(err, l.answer(ctx))
 }
 

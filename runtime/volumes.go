@@ -5,10 +5,12 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io"
 	"path"
 	"slices"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/runtime/tunnel"
@@ -17,7 +19,8 @@ import (
 // volumes are the directories of one attempt at an engine that doesn't see this host's files:
 // each directory is a volume there. Containers that mount the volumes and never start, the
 // carriers, fill and read them. On this host the layout's directories hold the files before
-// they are sent, and after they were fetched.
+// they are sent, and after they were fetched. nil, for an engine that sees this host's files, has nothing
+// to fill, to fetch and to remove.
 type volumes struct {
 	engine  RemoteEngine
 	layout  Layout // without remote
@@ -140,4 +143,69 @@ func (v *volumes) carrier() ContainerSpec {
 		spec.Volumes = append(spec.Volumes, VolumeMount{Volume: v.nameOf(one), Target: path.Join(carrierDir, one.name)})
 	}
 	return spec
+}
+
+// remove removes the engine's copy of the run's directories. The container is removed by then.
+func (v *volumes) remove(ctx context.Context) error {
+	if v == nil {
+		return nil
+	}
+	ctx, cancel := cleanup(ctx)
+	defer cancel()
+	v.removed.Store(true)
+	return removeAttempt(ctx, v.engine, v.spec)
+}
+
+// keepTunnel keeps the tunnel to the container open until ctx ends.
+func (v *volumes) keepTunnel(ctx context.Context, id string) {
+	v.tunnel.KeepOpen(ctx, func(ctx context.Context) (io.ReadWriteCloser, error) {
+		return v.engine.Exec(ctx, id, []string{tunnel.Program})
+	})
+}
+
+const (
+	// usageInterval is the time between two questions about the disk.
+	usageInterval = 2 * time.Second
+	// maxUnmeasured is how long the far end may fail to tell the run's disk usage. The
+	// program has the same user id and could stop the far end.
+	maxUnmeasured = 30 * time.Second
+)
+
+// watchDisk is sandboxDisk.watch for the engine's disk.
+func (v *volumes) watchDisk(ctx context.Context, limit int64, end context.CancelCauseFunc) {
+	ticker := time.NewTicker(usageInterval)
+	defer ticker.Stop()
+	measured := time.Now()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+		usage, err := v.tunnel.Usage(ctx)
+		if err == nil {
+			measured = time.Now()
+		}
+		if over := overUsage(usage, limit, time.Since(measured)); over != nil {
+			end(over)
+			return
+		}
+	}
+}
+
+// overUsage returns the limit that the run went over; nil if none.
+func overUsage(usage tunnel.Usage, limit int64, unmeasured time.Duration) *LimitError {
+	switch {
+	case usage.Bytes > limit:
+		return overBytes(limit)
+	case usage.Entries > watchEntries:
+		return overEntries()
+	case unmeasured > maxUnmeasured:
+		return &LimitError{
+			Limit: "output", Message: fmt.Sprintf("for %s nobody could tell how much it writes to /io and /workspace",
+				maxUnmeasured),
+			Hint: "does it stop the processes beside it, or use up its memory or its processes?",
+		}
+	}
+	return nil
 }

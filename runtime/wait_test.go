@@ -106,21 +106,21 @@ func exited(exit runtime.Exit) <-chan runtime.Exit {
 
 // stubborn is an engine that has its own mind about exits and the ends of streams.
 type stubborn struct {
-	*bench
+	*harness
 	exits   func() <-chan runtime.Exit
 	streams *runtime.Streams
 }
 
 func (s stubborn) NextExit(ctx context.Context, id string) (<-chan runtime.Exit, error) {
 	if s.exits == nil {
-		return s.bench.NextExit(ctx, id)
+		return s.harness.NextExit(ctx, id)
 	}
 	return s.exits(), nil
 }
 
 func (s stubborn) Attach(ctx context.Context, id string) (*runtime.Streams, error) {
 	if s.streams == nil {
-		return s.bench.Attach(ctx, id)
+		return s.harness.Attach(ctx, id)
 	}
 	return s.streams, nil
 }

@@ -15,24 +15,23 @@ import (
 // host, however small it is.
 const watchEntries = 50_000
 
-// overDisk measures the directories that the program can write to. The program may go on
-// writing meanwhile.
-func (l Layout) overDisk(ctx context.Context, limit int64) *LimitError {
-	_, over := l.measure(ctx, limit, nil)
+// over measures the directories that the program can write to. The program may go on writing meanwhile.
+func (m *meter) over(ctx context.Context) *LimitError {
+	_, over := m.measure(ctx)
 	return over
 }
 
 // measure adds up what a program has written to its directories, with the deleted files that
 // it holds: they were found before, so that none counts twice.
-func (l Layout) measure(ctx context.Context, limit int64, held map[inode]int64) (used int64, over *LimitError) {
-	root, err := os.OpenRoot(l.Dir)
+func (m *meter) measure(ctx context.Context) (used int64, over *LimitError) {
+	root, err := os.OpenRoot(m.layout.Dir)
 	if err != nil {
 		return 0, nil // it is being removed
 	}
 	defer func() { _ = root.Close() }() // read only
-	m := meter{root: root, limit: limit, held: held, used: sum(held)}
-	if m.used > limit {
-		return m.used, overBytes(limit)
+	m.root, m.used = root, sum(m.held)
+	if m.used > m.limit {
+		return m.used, overBytes(m.limit)
 	}
 	for _, file := range []string{"aod/report", "aod/" + stdoutName} {
 		if info, err := root.Lstat(file); err == nil {
@@ -44,7 +43,7 @@ func (l Layout) measure(ctx context.Context, limit int64, held map[inode]int64) 
 			return m.used, over
 		}
 	}
-	for _, dir := range []string{l.Home, l.Kept} {
+	for _, dir := range []string{m.layout.Home, m.layout.Kept} {
 		if over := m.beside(ctx, dir); over != nil {
 			return m.used, over
 		}
@@ -76,6 +75,7 @@ func sum(held map[inode]int64) (bytes int64) {
 // meter adds up the sizes of a tree that changes meanwhile. It leaves out what it can't read:
 // that has vanished, or will count the next time.
 type meter struct {
+	layout  Layout
 	root    *os.Root
 	limit   int64
 	held    map[inode]int64 // counted already; one may have got a name meanwhile

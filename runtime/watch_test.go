@@ -52,7 +52,7 @@ func TestTheDiskIsMeasuredWhereAProgramCanWrite(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			l := newLayout(t)
 			c.make(t, l)
-			over := l.overDisk(t.Context(), limit)
+			over := (&meter{layout: l, limit: limit}).over(t.Context())
 			switch {
 			case c.says == "" && over != nil:
 				t.Error(over)
@@ -86,7 +86,7 @@ func TestMeasuringEndsWithItsContext(t *testing.T) {
 	write(t, l.path("workspace/x"), "x")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if over := l.overDisk(ctx, 0); over != nil {
+	if over := (&meter{layout: l, limit: 0}).over(ctx); over != nil {
 		t.Error(over)
 	}
 }
@@ -104,7 +104,7 @@ func TestNothingHidesFromTheMeasureBehindPermissions(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if over := l.overDisk(t.Context(), 1<<19); over == nil {
+			if over := (&meter{layout: l, limit: 1 << 19}).over(t.Context()); over == nil {
 				t.Error("a megabyte was not seen")
 			}
 			_ = safefs.RemoveTree(l.Dir)

@@ -1,7 +1,6 @@
 package runtime
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -10,46 +9,23 @@ import (
 	"github.com/agent-on-demand/aod/internal/safefs"
 )
 
-const (
-	stdinName = "stdin"
-	tempDir   = ".tmp"
-
-	projectName = "project"
-
-	// StdinFile is the path in the sandbox of what WriteStdin wrote.
-	StdinFile = aodDir + "/" + stdinName
-	// Workspace is the directory of the sandbox that its program may fill, and whose files it
-	// may execute. The run's end removes it.
-	Workspace = workspaceDir
-	// ProjectDir is where the sandbox has the project that its program works on.
-	ProjectDir = workspaceDir + "/" + projectName
-	// TempDir is a directory in it for temporary files that are executed: /tmp has none of those.
-	TempDir = workspaceDir + "/" + tempDir
-)
-
-// WriteStdin writes what the program gets as its stdin, see Stdio. No program runs yet.
-func (l Layout) WriteStdin(text []byte) error {
-	return unwritable(safefs.Replace(l.path("aod/"+stdinName), text, safefs.ReplaceOptions{Mode: 0o644}))
-}
-
-// Project is the directory of this host that the sandbox has as ProjectDir, unless the spec has
-// a Project of its own. Its content is the program's.
-func (l Layout) Project() string { return cmp.Or(l.Kept, l.path("workspace/"+projectName)) }
+// Workdir is the directory of this host that the sandbox has as Workspace.
+type Workdir struct{ dir string }
 
 // MakeProject makes the directory over which Kept, or a spec's Project, is bound.
-func (l Layout) MakeProject() error { return l.MakeDir(projectName) }
+func (w Workdir) MakeProject() error { return w.MakeDir(projectName) }
 
 // MakeTempDir makes TempDir.
-func (l Layout) MakeTempDir() error { return l.MakeDir(tempDir) }
+func (w Workdir) MakeTempDir() error { return w.MakeDir(tempDir) }
 
 // MakeDir makes a directory below Workspace, which the program may fill. No program runs yet.
-func (l Layout) MakeDir(name string) error {
-	return l.inWorkspace(func(root *os.Root) error { return makeDirs(root, name) })
+func (w Workdir) MakeDir(name string) error {
+	return w.with(func(root *os.Root) error { return makeDirs(root, name) })
 }
 
 // WriteFile writes a file below Workspace, which the program may change. No program runs yet.
-func (l Layout) WriteFile(name string, text []byte) error {
-	return l.inWorkspace(func(root *os.Root) error {
+func (w Workdir) WriteFile(name string, text []byte) error {
+	return w.with(func(root *os.Root) error {
 		if err := makeDirs(root, path.Dir(name)); err != nil {
 			return err
 		}
@@ -57,8 +33,8 @@ func (l Layout) WriteFile(name string, text []byte) error {
 	})
 }
 
-func (l Layout) inWorkspace(do func(*os.Root) error) error {
-	root, err := os.OpenRoot(l.path("workspace"))
+func (w Workdir) with(do func(*os.Root) error) error {
+	root, err := os.OpenRoot(w.dir)
 	if err != nil {
 		return unwritable(err)
 	}
@@ -82,8 +58,8 @@ func makeDirs(root *os.Root, name string) error {
 
 // OpenFile opens a file that the program left below Workspace. Links lead nowhere; anything but
 // a regular file is a *safefs.Irregular.
-func (l Layout) OpenFile(name string) (*os.File, error) {
-	root, err := os.OpenRoot(l.path("workspace"))
+func (w Workdir) OpenFile(name string) (*os.File, error) {
+	root, err := os.OpenRoot(w.dir)
 	if err != nil {
 		return nil, fmt.Errorf("open file of the workspace: %w", err)
 	}

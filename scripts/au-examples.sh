@@ -1,7 +1,8 @@
 #!/bin/sh
 # Tests the example Agentic Units: their cases, what their programs' parts do, that each
 # keeps the specification's rules and gives on its sample what is expected. Confidences are
-# left out of that: they differ a little from processor to processor.
+# left out of that: they differ a little from processor to processor. To hold a unit against the
+# rules takes fifty sandboxes: one is, and with AOD_EXAMPLES, as in `make long`, all are.
 set -eu
 units=examples/au
 
@@ -55,6 +56,7 @@ parts ocr
 parts pdf
 for unit in echo:input.bin ocr:notice.png pdf:timetable.pdf; do
     same "${unit%:*}" "${unit#*:}"
+    [ "$unit" = echo:input.bin ] || [ -n "${AOD_EXAMPLES:-}" ] || continue
     rules "${unit%:*}" "${unit#*:}"
 done
 refused ocr tests/data/list.png

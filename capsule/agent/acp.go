@@ -52,7 +52,7 @@ func (acp) stop(s State) []byte {
 	return rpcNotification("session/cancel", map[string]any{"sessionId": s.Session})
 }
 
-func (p acp) hear(body []byte, s State, said *strings.Builder) heard {
+func (p acp) decode(body []byte, s State, said *strings.Builder) meaning {
 	m, ok := readRPC(body)
 	switch {
 	case !ok:
@@ -60,40 +60,40 @@ func (p acp) hear(body []byte, s State, said *strings.Builder) heard {
 	case m.answers(s.Pending):
 		return p.answered(m, s, said.String())
 	case m.method == "session/update" && m.id == nil && textAt(m.params, "sessionId") == s.Session:
-		return heard{events: p.update(at(m.params, "update"), s, said)}
+		return meaning{events: p.update(at(m.params, "update"), s, said)}
 	case m.method == "session/request_permission" && m.key() != "" && textAt(m.params, "sessionId") == s.Session:
-		return heard{ask: p.permission(m)}
+		return meaning{ask: p.permission(m)}
 	}
 	return rpcUnasked(m, body)
 }
 
 // answered says what the answer to the pending request means.
-func (p acp) answered(m rpcMessage, s State, said string) heard {
+func (p acp) answered(m rpcMessage, s State, said string) meaning {
 	if err := m.err(); err != nil {
-		return heard{end: &ending{Reply{Text: said}, err}}
+		return meaning{end: &ending{Reply{Text: said}, err}}
 	}
 	switch {
 	case strings.HasSuffix(s.Pending, "-"+string(acpInitialize)):
 		return p.initialized(m.result, s)
 	case strings.HasSuffix(s.Pending, "-"+string(acpLoad)):
-		return heard{next: stepPrompt}
+		return meaning{next: stepPrompt}
 	case strings.HasSuffix(s.Pending, "-"+string(acpNew)):
 		id := textAt(m.result, "sessionId")
 		if id == "" || len(id) > maxID {
 			return ended(programError("session/new: the program answered without a sessionId of at most %d bytes",
 				maxID))
 		}
-		return heard{next: stepPrompt, session: id}
+		return meaning{next: stepPrompt, session: id}
 	}
 	reply := Reply{Text: said, Stop: fault.Cut(textAt(m.result, "stopReason"), maxID)}
 	if usage := at(m.result, "usage"); usage != nil {
 		reply.Usage = usageOf(usage)
 	}
-	return heard{end: &ending{reply: reply}}
+	return meaning{end: &ending{reply: reply}}
 }
 
 // initialized says what follows the greeting: a new session, or the one that there is.
-func (acp) initialized(result any, s State) heard {
+func (acp) initialized(result any, s State) meaning {
 	version, _ := at(result, "protocolVersion").(json.Number)
 	loads, _ := at(result, "agentCapabilities", "loadSession").(bool)
 	switch {
@@ -101,11 +101,11 @@ func (acp) initialized(result any, s State) heard {
 		return ended(programError("initialize: the program speaks version %s of the protocol, and AOD speaks %s",
 			fault.Quote(version.String()), acpVersion))
 	case s.Session == "":
-		return heard{next: acpNew}
+		return meaning{next: acpNew}
 	case !loads:
 		return ended(ErrNoResume)
 	}
-	return heard{next: acpLoad}
+	return meaning{next: acpLoad}
 }
 
 // update says what the program tells of its work. What it tells while it loads a session was

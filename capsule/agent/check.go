@@ -177,7 +177,7 @@ func (k *checker) checkFile(side string, wanted bool, file string) {
 		}
 	}
 	if !isBelow(file) {
-		k.report(pointer, named(pointer)+fault.Quote(file)+" is no file below "+WorkDir,
+		k.report(pointer, named(pointer)+fault.Quote(file)+" is not a file below "+WorkDir,
 			"write a relative path without . and ..")
 	}
 }

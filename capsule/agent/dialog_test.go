@@ -249,7 +249,7 @@ func TestAPermissionRequestIsBounded(t *testing.T) {
 		}, 2, denied},
 	} {
 		t.Run(string(protocol), func(t *testing.T) {
-			h := c.speaker.hear(encode(c.request), State{Session: "s"}, &strings.Builder{})
+			h := c.speaker.decode(encode(c.request), State{Session: "s"}, &strings.Builder{})
 			if h.ask == nil {
 				t.Fatalf("%+v", h)
 			}

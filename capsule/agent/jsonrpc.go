@@ -68,19 +68,19 @@ func rpcResult(id, result any) []byte {
 
 // rpcUnasked is what a message says that answers nothing and that the protocol has no further
 // meaning for: a request is refused, and a notification is progress.
-func rpcUnasked(m rpcMessage, body []byte) heard {
+func rpcUnasked(m rpcMessage, body []byte) meaning {
 	switch {
 	case m.method == "":
 		return strange(body)
 	case m.id != nil:
 		return rpcRefuse(m)
 	}
-	return heard{events: []Event{{Kind: EventProgress, Text: m.method, Raw: encode(m.params)}}}
+	return meaning{events: []Event{{Kind: EventProgress, Text: m.method, Raw: encode(m.params)}}}
 }
 
 // rpcRefuse is what a request for a method gets that isn't offered.
-func rpcRefuse(m rpcMessage) heard {
-	return heard{
+func rpcRefuse(m rpcMessage) meaning {
+	return meaning{
 		events: []Event{{Kind: EventRefused, Text: m.method}},
 		send: encode(map[string]any{"jsonrpc": "2.0", "id": m.id, "error": map[string]any{
 			"code": codeNoMethod, "message": "AOD offers no such method",

@@ -46,7 +46,7 @@ func fillParams(template any, v Values) any {
 // stop is nil: JSON-RPC has no word for it.
 func (plainRPC) stop(State) []byte { return nil }
 
-func (p plainRPC) hear(body []byte, s State, _ *strings.Builder) heard {
+func (p plainRPC) decode(body []byte, s State, _ *strings.Builder) meaning {
 	m, ok := readRPC(body)
 	switch {
 	case !ok:
@@ -58,7 +58,7 @@ func (p plainRPC) hear(body []byte, s State, _ *strings.Builder) heard {
 }
 
 // answered is the end of the turn.
-func (p plainRPC) answered(m rpcMessage) heard {
+func (p plainRPC) answered(m rpcMessage) meaning {
 	if err := m.err(); err != nil {
 		return ended(err)
 	}
@@ -72,5 +72,5 @@ func (p plainRPC) answered(m rpcMessage) heard {
 	if output.Failed {
 		end.err = programError("the program's answer says that it failed: %s", fault.Quote(output.Reason))
 	}
-	return heard{end: end, session: output.Session}
+	return meaning{end: end, session: output.Session}
 }

@@ -33,24 +33,24 @@ func (streamJSON) stop(s State) []byte {
 	})
 }
 
-func (p streamJSON) hear(body []byte, _ State, said *strings.Builder) heard {
+func (p streamJSON) decode(body []byte, _ State, said *strings.Builder) meaning {
 	line, err := decode(body)
 	kind := textAt(line, "type")
 	switch {
 	case err != nil || kind == "":
 		return strange(body)
 	case kind == "assistant":
-		return heard{events: assistantEvents(line, said)}
+		return meaning{events: assistantEvents(line, said)}
 	case kind == "user":
-		return heard{events: toolResults(line)}
+		return meaning{events: toolResults(line)}
 	case kind == "result":
 		return p.result(line, said.String())
 	case kind == "control_request":
 		return p.control(line, body)
 	case kind == "stream_event": // parts of what comes whole as "assistant"
-		return heard{}
+		return meaning{}
 	}
-	h := heard{events: []Event{{
+	h := meaning{events: []Event{{
 		Kind: EventProgress, Text: strings.TrimSuffix(kind+"/"+textAt(line, "subtype"), "/"),
 		Raw: encode(line),
 	}}}
@@ -91,7 +91,7 @@ func toolResults(line any) (events []Event) {
 }
 
 // result is the end of a turn.
-func (streamJSON) result(line any, said string) heard {
+func (streamJSON) result(line any, said string) meaning {
 	end := &ending{reply: Reply{
 		Text: cmp.Or(textAt(line, "result"), said),
 		Stop: fault.Cut(textAt(line, "subtype"), maxID),
@@ -100,7 +100,7 @@ func (streamJSON) result(line any, said string) heard {
 		end.reply.Usage = usageOf(usage)
 	}
 	end.reply.CostUSD = costOf(at(line, "total_cost_usd"))
-	h := heard{end: end}
+	h := meaning{end: end}
 	if id := textAt(line, "session_id"); len(id) <= maxID {
 		h.session = id
 	}
@@ -112,14 +112,14 @@ func (streamJSON) result(line any, said string) heard {
 }
 
 // control is a request of the program: for a permission, or for what isn't offered.
-func (streamJSON) control(line any, body []byte) heard {
+func (streamJSON) control(line any, body []byte) meaning {
 	id, request := askedKey(textAt(line, "request_id")), at(line, "request")
 	switch {
 	case id == "":
 		return strange(body)
 	case textAt(request, "subtype") != "can_use_tool":
 		refusal := map[string]any{"subtype": "error", "request_id": id, "error": "AOD offers no such request"}
-		return heard{
+		return meaning{
 			events: []Event{{Kind: EventRefused, Text: textAt(request, "subtype")}},
 			send:   encode(map[string]any{"type": "control_response", "response": refusal}),
 		}
@@ -139,7 +139,7 @@ func (streamJSON) control(line any, body []byte) heard {
 		lineDecision: "deny", "message": "the turn was stopped",
 		"interrupt": true,
 	})
-	return heard{ask: a}
+	return meaning{ask: a}
 }
 
 func controlResponse(id string, response map[string]any) []byte {

@@ -47,13 +47,13 @@ type speaker interface {
 	// request is the message of a step. Its id is s.Pending.
 	request(to step, s State, prompt string) []byte
 	// hear says what a message means. said has what was said since the pending request.
-	hear(body []byte, s State, said *strings.Builder) heard
+	decode(body []byte, s State, said *strings.Builder) meaning
 	// stop is the message that ends the turn early; nil: there is none.
 	stop(s State) []byte
 }
 
-// heard is what a message of the program means.
-type heard struct {
+// meaning is what a message of the program means.
+type meaning struct {
 	events  []Event
 	session string // the program's id of the session
 	send    []byte // an answer that needs no thought
@@ -69,12 +69,12 @@ type ending struct {
 }
 
 // ended is the end of a turn that failed.
-func ended(err error) heard { return heard{end: &ending{err: err}} }
+func ended(err error) meaning { return meaning{end: &ending{err: err}} }
 
 // strange is a message that isn't of the protocol.
-func strange(body []byte) heard {
+func strange(body []byte) meaning {
 	begins := strings.ToValidUTF8(string(body[:min(len(body), maxStrange)]), "\uFFFD")
-	return heard{events: []Event{{Kind: EventStrange, Text: fault.OneLine(begins)}}}
+	return meaning{events: []Event{{Kind: EventStrange, Text: fault.OneLine(begins)}}}
 }
 
 // turn is what a dialog knows of the turn that it is in.
@@ -104,7 +104,7 @@ func (t *turn) lead(ctx context.Context) (Reply, error) {
 		if err != nil {
 			return Reply{}, err
 		}
-		if end, err := t.hear(ctx, batch); err != nil {
+		if end, err := t.read(ctx, batch); err != nil {
 			return Reply{}, err
 		} else if end != nil {
 			return end.reply, end.err
@@ -112,8 +112,8 @@ func (t *turn) lead(ctx context.Context) (Reply, error) {
 	}
 }
 
-// hear acts on messages until one ends the turn. The others are for later.
-func (t *turn) hear(ctx context.Context, batch []message) (*ending, error) {
+// read acts on messages until one ends the turn. The others are for later.
+func (t *turn) read(ctx context.Context, batch []message) (*ending, error) {
 	for i, m := range batch {
 		t.rest = batch[i:]
 		if !t.replays() {
@@ -210,14 +210,14 @@ func (t *turn) take(ctx context.Context, m message) (*ending, error) {
 }
 
 // understand says what a message means.
-func (t *turn) understand(m message) heard {
+func (t *turn) understand(m message) meaning {
 	switch {
 	case m.tooLong:
-		return heard{events: []Event{{Kind: EventStrange, Text: "a message of more than 8 MiB"}}}
+		return meaning{events: []Event{{Kind: EventStrange, Text: "a message of more than 8 MiB"}}}
 	case len(m.body) == 0:
-		return heard{}
+		return meaning{}
 	}
-	return t.speaker.hear(m.body, t.state, &t.said)
+	return t.speaker.decode(m.body, t.state, &t.said)
 }
 
 // end ends the turn with a message that isn't kept as acted on: a process that goes on with the

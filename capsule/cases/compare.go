@@ -1,3 +1,13 @@
+// Package cases holds what came of a run against what a test case of its capsule expects.
+//
+// Compare returns a line for each difference, as a person wants to read it. The cases themselves are read by package
+// capsule.
+//
+// It starts nothing: a run's record is what it is given.
+//
+// It must not know how a run is made.
+//
+// Its Go API may change with every release: see docs/stability.md.
 package cases
 
 import (

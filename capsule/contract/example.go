@@ -5,19 +5,6 @@ import (
 	"strings"
 )
 
-// Example returns a payload with the required fields, made of what the schema says of them:
-// defaults, examples, choices, types and bounds. Files are left out. ok is false where that
-// isn't enough to keep the contract.
-func (s *Schema) Example() (example Payload, ok bool) {
-	e := exampler{left: maxFields}
-	object, _ := e.value([]*node{s.root}, fieldDepth).(map[string]any)
-	example, err := NewPayload(object)
-	if err != nil {
-		return Payload{}, false
-	}
-	return example, len(s.Validate(example)) == 0
-}
-
 // exampler makes an example of so many values at most: a schema may hold itself.
 type exampler struct{ left int }
 

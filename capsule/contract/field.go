@@ -4,34 +4,10 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/internal/wire/strictjson"
 )
-
-// ParseField reads the text of one field, as a person types it, into the value that
-// the contract asks for. The path is dotted for nested objects. Where the contract
-// allows a string the text is taken as it stands; where it asks for something else
-// the text is read as JSON and has to be of that type; where it says nothing the
-// text is JSON if it can be read as such, else a string. Numbers are json.Number.
-// The error is an Input fault and doesn't show the text.
-func (s *Schema) ParseField(path, text string) (any, error) {
-	keys, err := splitPath(path)
-	if err != nil {
-		return nil, err
-	}
-	if !utf8.ValidString(text) || !utf8.ValidString(path) {
-		return nil, fault.New(fault.Input, "field %s: the text is not valid UTF-8", quote(path))
-	}
-	nodes := []*node{s.root}
-	for i, key := range keys {
-		if nodes, err = descend(nodes, key, strings.Join(keys[:i+1], ".")); err != nil {
-			return nil, err
-		}
-	}
-	return typed(nodes, path, text)
-}
 
 func typed(nodes []*node, path, text string) (any, error) {
 	var types kinds

@@ -75,30 +75,6 @@ func (s *Schema) CleanFiles(p Payload, stage Stage) ([]FileRef, Payload, error) 
 	return refs, clean, err
 }
 
-// Replaced returns a copy of the payload's object with other values in the place of file
-// references. Numbers are json.Number.
-func (p Payload) Replaced(refs []FileRef, with func(FileRef) any) map[string]any {
-	values := p.Values()
-	for _, ref := range refs {
-		replace(values, ref.path, with(ref))
-	}
-	return values
-}
-
-// replace sets what stands at a path that is there.
-func replace(document any, path []string, to any) {
-	last := len(path) - 1
-	container, _ := strictjson.Lookup(document, path[:last])
-	switch container := container.(type) {
-	case map[string]any:
-		container[path[last]] = to
-	case []any:
-		if i, err := strconv.Atoi(path[last]); err == nil {
-			container[i] = to
-		}
-	}
-}
-
 // CheckFiles reports each file reference that isn't a regular file under root, the
 // directory of the stage. It opens nothing and follows no link, not even between
 // directories: whatever else stands there is named for what it is. The directory may
@@ -147,11 +123,15 @@ func checkRef(ref FileRef, stage Stage, root *os.Root) fault.Finding {
 				Hint:    "check the permissions of its directory",
 			}
 		case !last && !info.IsDir():
-			return fault.Finding{Message: fmt.Sprintf("names file %s, but a directory on the way is %s", name,
-				what(info.Mode())), Hint: "use real directories: nothing else is followed"}
+			return fault.Finding{
+				Message: fmt.Sprintf("names file %s, but a directory on the way is %s", name, what(info.Mode())),
+				Hint:    "use real directories: nothing else is followed",
+			}
 		case last && !info.Mode().IsRegular():
-			return fault.Finding{Message: fmt.Sprintf("names file %s, which is %s, not a regular file", name,
-				what(info.Mode())), Hint: irregularHint(info.Mode(), stage)}
+			return fault.Finding{
+				Message: fmt.Sprintf("names file %s, which is %s, not a regular file", name, what(info.Mode())),
+				Hint:    irregularHint(info.Mode(), stage),
+			}
 		}
 	}
 	return fault.Finding{}
@@ -177,4 +157,43 @@ func irregularHint(mode fs.FileMode, stage Stage) string {
 		return "name a file; to pass a whole directory make an archive of it"
 	}
 	return fmt.Sprintf("copy the content into a regular file in %s", stage)
+}
+
+// customary are the fields of an input that hold files by custom: programs of the AOD
+// standard put paths there, whatever the contract says.
+var customary = []string{"file", "files"}
+
+// CustomaryFields lists the fields of an input that hold files by custom.
+func CustomaryFields() []string { return slices.Clone(customary) }
+
+// IsCustomary reports whether a field of an input holds files by custom.
+func IsCustomary(field string) bool { return slices.Contains(customary, field) }
+
+// CustomaryFiles lists the strings of an input's fields `file` and `files`, and of lists in
+// them, as references to files at a stage. Whether one is a file is for the caller to say:
+// one that names no file that was given is a string like any other. Names that can't be file
+// names are left out, but for absolute ones, which have an Err.
+func CustomaryFiles(p Payload, stage Stage) []FileRef {
+	var refs []FileRef
+	for _, field := range customary {
+		value, _ := p.Get(field)
+		if text, ok := value.(string); ok {
+			refs = append(refs, customaryRef(text, stage, field))
+		}
+		list, _ := value.([]any)
+		for i, element := range list {
+			if text, ok := element.(string); ok {
+				refs = append(refs, customaryRef(text, stage, field, strconv.Itoa(i)))
+			}
+		}
+	}
+	return slices.DeleteFunc(refs, func(ref FileRef) bool {
+		problem, _ := unfit(ref.Text)
+		return problem != ""
+	})
+}
+
+func customaryRef(text string, stage Stage, path ...string) FileRef {
+	name, err := CleanName(text, stage)
+	return FileRef{Pointer: strictjson.Pointer(path...), Text: text, Name: name, Err: err, path: path}
 }

@@ -2,7 +2,9 @@ package contract
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/xeipuuv/gojsonschema"
 
@@ -98,4 +100,36 @@ func explainFormat(format string) (message, hint string) {
 		hint = "write it like " + example
 	}
 	return fmt.Sprintf("is not a valid %s", show(format)), hint
+}
+
+// nearest returns the candidate that differs from s by no more than two letters
+// and two fifths of its length, or "". Words that can't be near are not compared.
+func nearest(s string, candidates []string) string {
+	const most = 2
+	best, distance := "", most+1
+	for _, c := range candidates {
+		if len(s) > len(c)+most || len(c) > len(s)+most {
+			continue
+		}
+		if d := fault.Distance(s, c); d < distance && 5*d <= 2*len(c) {
+			best, distance = c, d
+		}
+	}
+	return best
+}
+
+// quote shows a name: bounded, and with nothing in it that a terminal would obey.
+func quote(s string) string { return strconv.Quote(fault.Clip(s, maxShownBytes)) }
+
+// show is quote without the quotes, for lists and expressions.
+func show(s string) string {
+	var b strings.Builder
+	for _, c := range fault.Clip(s, maxShownBytes) {
+		if unicode.IsPrint(c) {
+			b.WriteRune(c)
+		} else {
+			b.WriteString(strings.Trim(strconv.QuoteRuneToASCII(c), "'"))
+		}
+	}
+	return b.String()
 }

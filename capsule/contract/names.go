@@ -2,6 +2,7 @@ package contract
 
 import (
 	"path"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -65,6 +66,14 @@ func (s Stage) String() string {
 		return "its directory under /io"
 	}
 	return string(s)
+}
+
+// FreeName returns a name for a file among others. Where it is taken, the base gets a directory of its own: 2, 3, …
+func FreeName(name, base string, taken func(string) bool) string {
+	for n := 2; taken(name); n++ {
+		name = path.Join(strconv.Itoa(n), base)
+	}
+	return name
 }
 
 // unfit says what is wrong with a name whatever its stage.

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"math"
+	"strconv"
+	"strings"
 
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/internal/wire/strictjson"
@@ -134,4 +136,80 @@ func clone(v any) any {
 		return c
 	}
 	return v
+}
+
+// value is the payload as a JSON value; the zero Payload is an empty object.
+func (p Payload) value() any {
+	if p.object == nil {
+		return map[string]any{}
+	}
+	return p.object
+}
+
+// With returns a copy in which the field at the dotted path has the value. Objects
+// on the way are made where they are missing; a field keeps its place. A path that
+// leads through something that is no object is an Input fault.
+func (p Payload) With(path string, value any) (Payload, error) {
+	keys, err := splitPath(path)
+	if err != nil {
+		return Payload{}, err
+	}
+	text, err := encode(value)
+	if err != nil {
+		return Payload{}, err
+	}
+	raw, err := strictjson.Set(p.JSON(), keys, text)
+	if err != nil {
+		return Payload{}, fault.New(fault.Input, "the field path leads through a value that is no object").
+			WithHint("a dotted path goes through objects only")
+	}
+	return Decode(raw, math.MaxInt64)
+}
+
+func splitPath(path string) ([]string, error) {
+	keys := strings.Split(path, ".")
+	for _, key := range keys {
+		if key == "" {
+			return nil, fault.New(fault.Input, "the field path %s has an empty part", quote(path)).
+				WithHint("write the names of the fields with dots between them, such as options.limit")
+		}
+	}
+	if len(keys) > MaxDepth {
+		return nil, fault.New(fault.Input, "the field path has more than %d parts", MaxDepth)
+	}
+	return keys, nil
+}
+
+// Replaced returns a copy of the payload's object with other values in the place of file
+// references. Numbers are json.Number.
+func (p Payload) Replaced(refs []FileRef, with func(FileRef) any) map[string]any {
+	values := p.Values()
+	for _, ref := range refs {
+		replace(values, ref.path, with(ref))
+	}
+	return values
+}
+
+// replace sets what stands at a path that is there.
+func replace(document any, path []string, to any) {
+	last := len(path) - 1
+	container, _ := strictjson.Lookup(document, path[:last])
+	switch container := container.(type) {
+	case map[string]any:
+		container[path[last]] = to
+	case []any:
+		if i, err := strconv.Atoi(path[last]); err == nil {
+			container[i] = to
+		}
+	}
+}
+
+// WithNames returns a copy of the payload with the clean name in the place of each text that
+// a reference stands for.
+func (p Payload) WithNames(refs []FileRef) (Payload, error) {
+	object, _ := clone(p.value()).(map[string]any)
+	for _, ref := range refs {
+		replace(object, ref.path, ref.Name)
+	}
+	return NewPayload(object)
 }

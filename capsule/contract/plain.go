@@ -1,17 +1,10 @@
 package contract
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 
 	"github.com/agent-on-demand/aod/internal/wire/strictjson"
 )
-
-// Plain returns the schema as JSON Schema that stands on its own, for readers that know no
-// schema.json: types have their long names, and what references lead to is under "$defs".
-// All else is as its author wrote it, the format file_path too.
-func (s *Schema) Plain() json.RawMessage { return bytes.Clone(s.plain) }
 
 // data are the keywords whose values are no schemas.
 var data = map[string]bool{"const": true, "default": true, "enum": true, "examples": true}
@@ -24,15 +17,15 @@ var byName = map[string]bool{
 
 // plainer writes schemas of a compiled document plainly.
 type plainer struct {
-	*compiler
+	compiled    *compiler
 	names       map[string]string // of the definitions, by the pointer of what they hold
 	definitions map[string]any
 }
 
 // plain writes the schema at a pointer plainly.
 func (c *compiler) plain(pointer string) ([]byte, error) {
-	p := plainer{compiler: c, names: map[string]string{}, definitions: map[string]any{}}
-	value, _ := strictjson.Lookup(c.document, strictjson.Path(pointer))
+	p := plainer{compiled: c, names: map[string]string{}, definitions: map[string]any{}}
+	value, _ := strictjson.Lookup(c.document.value, strictjson.Path(pointer))
 	schema, _ := p.schema(value, pointer).(map[string]any)
 	if len(p.definitions) > 0 {
 		schema["$defs"] = p.definitions
@@ -56,14 +49,14 @@ func (p plainer) schema(v any, at string) any {
 
 func (p plainer) object(m map[string]any, at string) map[string]any {
 	plain := map[string]any{}
-	target, refers := p.targets[at+"/$ref"]
+	target, refers := p.compiled.targets[at+"/$ref"]
 	for _, key := range sorted(m) { // so that definitions are numbered alike every time
 		value, below := m[key], at+"/"+strictjson.Escape(key)
 		switch {
 		case refers && key == "$ref":
 			plain[key] = "#/$defs/" + p.define(target)
 		case key == "$schema" || key == "$id" || key == "id" || key == "definitions" || key == "$defs":
-		case refers && p.draftAt(at) < draft2019 && !annotations[key]: // ignored there
+		case refers && p.compiled.document.draftAt(at) < draft2019 && !annotations[key]: // ignored there
 		case key == "type":
 			plain[key] = longNames(value)
 		case byName[key]:
@@ -96,7 +89,7 @@ func (p plainer) define(pointer string) string {
 	}
 	name := fmt.Sprintf("d%d", len(p.names)+1)
 	p.names[pointer] = name
-	value, _ := strictjson.Lookup(p.document, strictjson.Path(pointer))
+	value, _ := strictjson.Lookup(p.compiled.document.value, strictjson.Path(pointer))
 	p.definitions[name] = p.schema(value, pointer)
 	return name
 }

@@ -2,70 +2,112 @@ package contract
 
 import (
 	"encoding/json"
+	"fmt"
 )
 
+// translator writes the form of a schema whose keywords were read in draft-07's words.
+type translator struct {
+	n      *node
+	draft  draft
+	report *report
+}
+
+func (t translator) translate() {
+	t.prefix()
+	t.containing()
+	t.dependent()
+}
+
 // prefix makes "items" of "prefixItems", and "additionalItems" of the "items" beside it.
-func (c *compiler) prefix(n *node) {
-	tuple, prefixed := n.many["prefixItems"]
-	delete(n.many, "prefixItems")
-	delete(n.form, "prefixItems")
-	_, listed := n.many["items"]
-	_, more := n.one["additionalItems"]
-	if modern := prefixed || c.draftAt(n.pointer) == draft2020; modern && listed {
-		c.fail(n.pointer+"/items", `write the list as "prefixItems" and what follows it as "items"`,
+func (t translator) prefix() {
+	tuple, prefixed := t.n.many["prefixItems"]
+	delete(t.n.many, "prefixItems")
+	delete(t.n.form, "prefixItems")
+	_, listed := t.n.many["items"]
+	_, more := t.n.one["additionalItems"]
+	if modern := prefixed || t.draft == draft2020; modern && listed {
+		t.report.fail(t.n.pointer+"/items", `write the list as "prefixItems" and what follows it as "items"`,
 			`since draft 2020-12 "items" is one schema, not a list`)
 	} else if modern && more {
-		c.fail(n.pointer+"/additionalItems", `write it as "items" beside "prefixItems"`,
+		t.report.fail(t.n.pointer+"/additionalItems", `write it as "items" beside "prefixItems"`,
 			`since draft 2020-12 "additionalItems" is ignored`)
 	}
 	if len(tuple) == 0 || listed {
 		return
 	}
-	if rest := n.one["items"]; rest != nil {
-		n.one["additionalItems"], n.form["additionalItems"] = rest, rest.slot()
-		delete(n.one, "items")
+	if rest := t.n.one["items"]; rest != nil {
+		t.n.one["additionalItems"], t.n.form["additionalItems"] = rest, rest.slot()
+		delete(t.n.one, "items")
 	}
-	n.many["items"], n.form["items"] = tuple, slots(tuple)
+	t.n.many["items"], t.n.form["items"] = tuple, slots(tuple)
 }
 
 // containing takes numbers of "contains" that ask for nothing else than one at least, or
 // for nothing. Draft-07 can't count.
-func (c *compiler) containing(n *node) {
-	least, hasLeast := n.form["minContains"].(json.Number)
-	most, hasMost := n.form["maxContains"].(json.Number)
-	items, bounded := n.form["maxItems"].(json.Number)
-	delete(n.form, "minContains")
-	delete(n.form, "maxContains")
-	if n.one["contains"] == nil {
+func (t translator) containing() {
+	least, hasLeast := t.n.form["minContains"].(json.Number)
+	most, hasMost := t.n.form["maxContains"].(json.Number)
+	items, bounded := t.n.form["maxItems"].(json.Number)
+	delete(t.n.form, "minContains")
+	delete(t.n.form, "maxContains")
+	if t.n.one["contains"] == nil {
 		return
 	}
 	if hasMost && (!bounded || rational(most).Cmp(rational(items)) < 0) {
-		c.fail(n.pointer+"/maxContains", `write "maxItems", or leave it to the program`,
+		t.report.fail(t.n.pointer+"/maxContains", `write "maxItems", or leave it to the program`,
 			"draft-07, to which contracts are held, can't count what a list contains")
 	}
 	if hasLeast && least == "0" {
-		delete(n.one, "contains")
-		delete(n.form, "contains")
+		delete(t.n.one, "contains")
+		delete(t.n.form, "contains")
 	} else if hasLeast && least != "1" {
-		c.fail(n.pointer+"/minContains", `write "contains", which asks for one at least, or "minItems"`,
+		t.report.fail(t.n.pointer+"/minContains", `write "contains", which asks for one at least, or "minItems"`,
 			"draft-07, to which contracts are held, can't count what a list contains")
 	}
 }
 
 // dependent writes the dependencies of all keywords as one. Draft-07 has names or a schema
 // for a field; what asks for both stands under "allOf".
-func (c *compiler) dependent(n *node) {
+func (t translator) dependent() {
 	form := map[string]any{}
-	for _, key := range sorted(n.dependentKeys) {
-		form[key] = anys(n.dependentKeys[key])
+	for _, key := range sorted(t.n.dependentKeys) {
+		form[key] = anys(t.n.dependentKeys[key])
 	}
-	for _, key := range sorted(n.named["dependencies"]) {
+	for _, key := range sorted(t.n.named["dependencies"]) {
 		if names, taken := form[key]; taken {
-			n.also = append(n.also, map[string]any{"dependencies": map[string]any{key: names}})
+			t.n.also = append(t.n.also, map[string]any{"dependencies": map[string]any{key: names}})
 		}
-		form[key] = n.named["dependencies"][key].slot()
+		form[key] = t.n.named["dependencies"][key].slot()
 	}
 	if len(form) > 0 {
-		n.form["dependencies"] = form
+		t.n.form["dependencies"] = form
+	}
+}
+
+// pairs looks at keywords that mean something together.
+func (t translator) pairs() {
+	for _, what := range []string{"Length", "Items", "Properties"} {
+		t.order("min"+what, "max"+what)
+	}
+	t.order("minimum", "maximum")
+	for plain, exclusive := range map[string]string{"minimum": "exclusiveMinimum", "maximum": "exclusiveMaximum"} {
+		is, ok := t.n.form[exclusive].(bool)
+		if !ok {
+			continue
+		}
+		delete(t.n.form, exclusive)
+		if value, given := t.n.form[plain]; is && given {
+			delete(t.n.form, plain)
+			t.n.form[exclusive] = value
+		}
+	}
+}
+
+func (t translator) order(low, high string) {
+	a, hasLow := t.n.form[low].(json.Number)
+	b, hasHigh := t.n.form[high].(json.Number)
+	if hasLow && hasHigh && rational(a).Cmp(rational(b)) > 0 {
+		t.report.fail(t.n.pointer+"/"+low, fmt.Sprintf("swap them, or lower %q", low),
+			"%q is greater than %q, so that nothing would be allowed", low, high)
 	}
 }

@@ -2,7 +2,13 @@ package contract
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"maps"
+	"math/big"
+	"regexp"
+	"regexp/syntax"
+	"slices"
 	"strings"
 
 	"github.com/xeipuuv/gojsonschema"
@@ -11,27 +17,27 @@ import (
 // FilePath is the format of a string that names a file.
 const FilePath = "file_path"
 
-func (c *compiler) types(n *node, key string, v any, at string) {
-	list, ok := v.([]any)
+func (k keyword) types() {
+	list, ok := k.v.([]any)
 	if !ok {
-		list = []any{v}
+		list = []any{k.v}
 	}
 	if len(list) == 0 {
-		c.fail(at, "name a type, or remove the keyword", "the list of types is empty")
+		k.fail("name a type, or remove the keyword", "the list of types is empty")
 	}
 	for _, e := range list {
-		name, ok := wants[string](c, e, at, "the name of a type", `"string"`)
+		name, ok := wants[string](keyword{k.c, k.n, k.key, e, k.at}, "the name of a type", `"string"`)
 		if !ok {
 			continue
 		}
 		kind, ok := kindNamed(name)
 		if !ok {
-			c.fail(at, typeHint(name), "%s is no type; there are %s, and for short int, float, bool, dict, list",
+			k.fail(typeHint(name), "%s is no type; there are %s, and for short int, float, bool, dict, list",
 				quote(name), strings.Join(kindNames, ", "))
 		}
-		n.types |= kind
+		k.n.types |= kind
 	}
-	n.form[key] = anys(n.types.names())
+	k.n.form[k.key] = anys(k.n.types.names())
 }
 
 // strangers are names of types that are none, and what is meant.
@@ -53,50 +59,49 @@ func typeHint(name string) string {
 	return "use one of them"
 }
 
-func (c *compiler) format(n *node, key string, v any, at string) {
-	name, ok := wants[string](c, v, at, "the name of a format", `"date"`)
+func (k keyword) format() {
+	name, ok := wants[string](k, "the name of a format", `"date"`)
 	switch {
 	case !ok:
 	case name == FilePath:
-		n.filePath = true
+		k.n.filePath = true
 	case gojsonschema.FormatCheckers.Has(name):
-		n.form[key] = name
-		n.perStep = formatBytes(name)
+		k.n.form[k.key] = name
+		k.n.perStep = formatBytes(name)
 	case nearest(strings.NewReplacer("-", "_", " ", "_").Replace(name), []string{FilePath, "file"}) != "":
-		c.warn(at, `did you mean "file_path"?`, "the format %s is not known and is not checked", quote(name))
+		k.warn(`did you mean "file_path"?`, "the format %s is not known and is not checked", quote(name))
 	default:
-		c.warn(at,
-			`the formats that are checked are file_path, date, time, date-time, email, hostname, ipv4, ipv6, uri, `+
-				`uuid, regex, json-pointer`, "the format %s is not known and is not checked", quote(name))
+		k.warn(`the formats that are checked are file_path, date, time, date-time, email, hostname, ipv4, ipv6, uri, `+
+			`uuid, regex, json-pointer`, "the format %s is not known and is not checked", quote(name))
 	}
 }
 
-func (c *compiler) enum(n *node, key string, v any, at string) {
-	list, ok := wants[[]any](c, v, at, "a list of the allowed values", `["small", "large"]`)
+func (k keyword) enum() {
+	list, ok := wants[[]any](k, "a list of the allowed values", `["small", "large"]`)
 	if !ok {
 		return
 	}
 	if len(list) == 0 {
-		c.fail(at, "list the allowed values, or remove the keyword",
+		k.fail("list the allowed values, or remove the keyword",
 			"the list is empty, so that nothing would be allowed")
 	}
 	seen := map[string]bool{}
 	for i, e := range list {
 		text := canonical(e)
 		if seen[text] {
-			c.fail(fmt.Sprintf("%s/%d", at, i), "remove it", "the value stands in the list twice")
+			k.item(i, nil).fail("remove it", "the value stands in the list twice")
 		}
 		seen[text] = true
-		n.quoted += len(text)
+		k.n.quoted += len(text)
 	}
-	n.compares = true
-	n.form[key] = list
+	k.n.compares = true
+	k.n.form[k.key] = list
 }
 
-func (c *compiler) constant(n *node, key string, v any, _ string) {
-	n.compares = true
-	n.quoted += len(canonical(v))
-	n.form[key] = v
+func (k keyword) constant() {
+	k.n.compares = true
+	k.n.quoted += len(canonical(k.v))
+	k.n.form[k.key] = k.v
 }
 
 // canonical writes a value so that equal ones look equal: 1.0 is 1.
@@ -111,4 +116,200 @@ func canonical(v any) string {
 	}
 	text, _ = json.Marshal(plain) // it was just read
 	return string(text)
+}
+
+func (k keyword) number() {
+	if number, ok := wants[json.Number](k, "a number", "1"); ok {
+		k.n.form[k.key] = number
+	}
+}
+
+func (k keyword) multipleOf() {
+	number, ok := wants[json.Number](k, "a number", "0.01")
+	if !ok {
+		return
+	}
+	if rat := rational(number); rat == nil || rat.Sign() <= 0 {
+		k.fail("for example 0.01", "must be greater than 0")
+		return
+	}
+	k.n.form[k.key] = number
+}
+
+// exclusive reads draft-06's numbers, and draft-04's booleans where it is declared.
+func (k keyword) exclusive() {
+	if _, ok := k.v.(bool); ok && slices.Contains(slices.Collect(maps.Values(k.c.document.drafts)), draft4) {
+		k.n.form[k.key] = k.v
+		return
+	}
+	if _, ok := k.v.(bool); ok {
+		k.fail(`write the number here, and leave the "minimum" or "maximum" out`,
+			"expected a number, got boolean, which is how draft-04 had it")
+		return
+	}
+	k.number()
+}
+
+// count reads a whole number from 0, such as maxLength, into draft-07's plainest form.
+func (k keyword) count() {
+	number, ok := wants[json.Number](k, "a whole number", "10")
+	if !ok {
+		return
+	}
+	rat := rational(number)
+	if rat == nil || !rat.IsInt() || rat.Sign() < 0 || rat.Num().BitLen() > 53 {
+		k.fail("for example 10", "must be a whole number from 0")
+		return
+	}
+	k.n.form[k.key] = json.Number(rat.Num().String())
+}
+
+func rational(n json.Number) *big.Rat {
+	rat, ok := new(big.Rat).SetString(string(n))
+	if !ok {
+		return nil
+	}
+	return rat
+}
+
+func (k keyword) pattern() {
+	text, ok := wants[string](k, "a regular expression in a string", `"^[a-z]+$"`)
+	if !ok {
+		return
+	}
+	excluded, rest := notAhead(text)
+	for _, text := range append(excluded, rest) {
+		_, ops, ok := k.regexp(text)
+		if !ok {
+			return
+		}
+		k.n.regexpOps, k.n.quoted = k.n.regexpOps+ops, k.n.quoted+len(text)
+	}
+	k.n.form[k.key] = rest
+	for _, text := range excluded {
+		k.n.also = append(k.n.also, map[string]any{"not": map[string]any{"type": "string", "pattern": text}})
+	}
+}
+
+// notAhead takes negative lookaheads off the start of an anchored expression, each as an
+// expression that must not match: generators write them for numbers in strings and for
+// addresses. RE2 has none. An expression with other ones comes back as it is.
+func notAhead(text string) (excluded []string, rest string) {
+	rest, anchored := strings.CutPrefix(text, "^")
+	for anchored && strings.HasPrefix(rest, "(?!") {
+		end := closing(rest)
+		if end < 0 {
+			return nil, text
+		}
+		excluded = append(excluded, "^(?:"+rest[len("(?!"):end]+")")
+		rest = rest[end+1:]
+	}
+	if len(excluded) == 0 || alternates(rest) {
+		return nil, text
+	}
+	return excluded, "^" + rest
+}
+
+// closing returns where the group that starts an expression ends, -1 where it doesn't.
+func closing(text string) int {
+	end := -1
+	outside(text, func(i, depth int) bool {
+		if text[i] == ')' && depth == 0 {
+			end = i
+		}
+		return end < 0
+	})
+	return end
+}
+
+// alternates reports whether an expression is a choice as a whole, so that what stands
+// before it belongs to a part of it alone.
+func alternates(text string) bool {
+	found := false
+	outside(text, func(i, depth int) bool {
+		found = found || text[i] == '|' && depth == 0
+		return !found
+	})
+	return found
+}
+
+// outside calls visit for each byte of an expression that is neither escaped nor in a
+// class, with how many groups are open after it, until visit says no.
+func outside(text string, visit func(i, depth int) bool) {
+	depth, class := 0, -1
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case c == '\\':
+			i++
+			continue
+		case class >= 0:
+			if c == ']' && i > class+1 {
+				class = -1
+			}
+			continue
+		case c == '[':
+			class = i
+			if strings.HasPrefix(text[i:], "[^") {
+				class++
+			}
+			continue
+		case c == '(':
+			depth++
+		case c == ')':
+			depth--
+		}
+		if !visit(i, depth) {
+			return
+		}
+	}
+}
+
+func (k keyword) regexp(text string) (*regexp.Regexp, int, bool) {
+	re, err := regexp.Compile(text)
+	if err != nil {
+		hint := "patterns are RE2, see https://github.com/google/re2/wiki/Syntax"
+		if strings.Contains(text, "(?=") || strings.Contains(text, "(?!") || strings.Contains(text, "(?<") {
+			hint = "lookaheads and lookbehinds are not supported: " + hint
+		}
+		k.fail(hint, "%s is no regular expression that can be used: %s", quote(text), show(reason(err)))
+		return nil, 0, false
+	}
+	ops := instructions(text)
+	if ops > maxPatternOps {
+		k.fail("make the repetitions smaller",
+			"the regular expression is too large: %d instructions, the limit is %d", ops, maxPatternOps)
+		return nil, 0, false
+	}
+	return re, ops, true
+}
+
+func reason(err error) string {
+	if e := (*syntax.Error)(nil); errors.As(err, &e) {
+		return e.Code.String()
+	}
+	return err.Error()
+}
+
+func instructions(text string) int {
+	parsed, err := syntax.Parse(text, syntax.Perl)
+	if err != nil {
+		return 0
+	}
+	prog, err := syntax.Compile(parsed.Simplify())
+	if err != nil {
+		return 0
+	}
+	return len(prog.Inst)
+}
+
+func (k keyword) patternProperties() {
+	nodes := k.schemas()
+	for _, name := range sorted(nodes) {
+		if re, ops, ok := k.part(name, nil).regexp(name); ok {
+			k.n.patterns = append(k.n.patterns, patternNode{re: re, ops: ops, schema: nodes[name]})
+		}
+	}
+	if len(nodes) > 0 {
+		k.n.form[k.key] = slotsByName(nodes)
+	}
 }

@@ -153,3 +153,25 @@ func (w *walker) field(n *node, key string, v any, at *place) {
 		w.value(rest, v, at)
 	}
 }
+
+// place is where a walk stands in a payload; nil is the root.
+type place struct {
+	parent *place
+	key    string
+	bytes  int // of the path so far
+}
+
+func (p *place) child(key string) *place {
+	bytes := len(key) + 1
+	if p != nil {
+		bytes += p.bytes
+	}
+	return &place{parent: p, key: key, bytes: bytes}
+}
+
+func (p *place) path() []string {
+	if p == nil {
+		return nil
+	}
+	return append(p.parent.path(), p.key)
+}

@@ -18,20 +18,12 @@ type Bounds struct {
 // manyCalls is where counting ends.
 const manyCalls = math.MaxInt32
 
-// Bounds counts calls and scopes.
-func (f *Flow) Bounds() Bounds {
-	return Bounds{LeastCalls: fewest(&f.Scope), MostCalls: most(&f.Scope), Depth: deepest(&f.Scope)}
-}
-
 func plural(n int, what string) string {
 	if n == 1 {
 		return "1 " + what
 	}
 	return fmt.Sprintf("%d %ss", n, what)
 }
-
-// UnitNames lists the units that a flow may call itself, sorted, each once.
-func (f *Flow) UnitNames() []string { return sortedUnique(unitNames(&f.Scope)) }
 
 func unitNames(s *Scope) (names []string) {
 	for _, n := range s.Nodes {

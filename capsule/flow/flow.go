@@ -4,6 +4,8 @@ import (
 	"time"
 
 	"github.com/agent-on-demand/aod/capsule/flow/expr"
+	"github.com/agent-on-demand/aod/internal/wire/strictjson"
+	"github.com/agent-on-demand/aod/internal/wire/strictyaml"
 )
 
 // The bounds of a flow.
@@ -131,4 +133,36 @@ type Retry struct {
 	Factor  float64       // by which the wait grows; 0: 1
 	MaxWait time.Duration // 0: none
 	On      []string      // categories and kinds of errors; nil: all but refusals, wrong inputs and cancellation
+}
+
+// Bounds counts calls and scopes.
+func (f *Flow) Bounds() Bounds {
+	return Bounds{LeastCalls: fewest(&f.Scope), MostCalls: most(&f.Scope), Depth: deepest(&f.Scope)}
+}
+
+// UnitNames lists the units that a flow may call itself, sorted, each once.
+func (f *Flow) UnitNames() []string { return sortedUnique(unitNames(&f.Scope)) }
+
+// MarshalJSON writes the flow so that Parse reads it as the same one. What is as it is without
+// being said is left out.
+func (f *Flow) MarshalJSON() ([]byte, error) { return strictjson.Encode(f.object()) }
+
+// YAML writes the flow as flow.yaml, likewise. Comments of the file that it was read from are
+// lost.
+func (f *Flow) YAML() ([]byte, error) { return strictyaml.Encode(f.object(), keyOrder) }
+
+// Mermaid writes the flow as a Mermaid flowchart, with the states of steps, which may be none.
+func (f *Flow) Mermaid(steps []Step) string {
+	text := newPicture(f, steps).mermaid()
+	if len(steps) > 0 {
+		text += mermaidStates
+	}
+	return text
+}
+
+// Tree writes the flow as lines for a terminal, with the states of steps, which may be none.
+func (f *Flow) Tree(steps []Step) string {
+	t := &tree{picture: newPicture(f, steps)}
+	t.scope(&f.Scope, "", "")
+	return t.String()
 }

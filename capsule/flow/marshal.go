@@ -7,8 +7,6 @@ import (
 
 	"github.com/agent-on-demand/aod/capsule/flow/expr"
 	"github.com/agent-on-demand/aod/internal/wire/quantity"
-	"github.com/agent-on-demand/aod/internal/wire/strictjson"
-	"github.com/agent-on-demand/aod/internal/wire/strictyaml"
 )
 
 // keyOrder is how people write a flow and its nodes.
@@ -18,14 +16,6 @@ var keyOrder = []string{
 	"timeout", "cache", "retry", "tries", "when", "max_visits", "with", "flow", "branches", "collect", "fallback",
 	"set", "action", "next", "max_steps", "nodes", "state", "output",
 }
-
-// MarshalJSON writes the flow so that Parse reads it as the same one. What is as it is without
-// being said is left out.
-func (f *Flow) MarshalJSON() ([]byte, error) { return strictjson.Encode(f.object()) }
-
-// YAML writes the flow as flow.yaml, likewise. Comments of the file that it was read from are
-// lost.
-func (f *Flow) YAML() ([]byte, error) { return strictyaml.Encode(f.object(), keyOrder) }
 
 // object is the flow as JSON values.
 func (f *Flow) object() map[string]any {

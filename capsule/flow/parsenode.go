@@ -266,7 +266,7 @@ func (r *reader) readWait(n *Node, at fields, vars seen) {
 	_, notDuration := quantity.ParseDuration(text, 0, maxWait)
 	_, notTime := time.Parse(time.RFC3339, text)
 	if notDuration != nil && notTime != nil {
-		r.report(at.at("wait"), fault.Quote(text)+" is no duration of at most "+quantity.DurationText(maxWait)+
+		r.report(at.at("wait"), fault.Quote(text)+" is not a duration of at most "+quantity.DurationText(maxWait)+
 			", and no time", "write 30s, 2h or 2030-01-31T12:00:00Z")
 	}
 }

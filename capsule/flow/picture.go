@@ -58,8 +58,8 @@ const (
 	ends
 )
 
-// draw makes the picture of a flow, with the states of its steps, which may be none.
-func (f *Flow) draw(steps []Step) *picture {
+// newPicture draws a flow, with the states of its steps, which may be none.
+func newPicture(f *Flow, steps []Step) *picture {
 	p := &picture{counts: map[string]map[StepState]int{}}
 	for _, step := range steps {
 		if !step.Final() && step.State != Open || strings.HasSuffix(step.Address, patchMark) {
@@ -212,4 +212,119 @@ func (g *Scope) inOrder() []string {
 		}
 	}
 	return out
+}
+
+func (a area) mermaid(b *strings.Builder, indent string) {
+	for _, box := range a.boxes {
+		b.WriteString(indent + box.mermaid())
+		if box.state != "" {
+			b.WriteString(":::" + string(box.state))
+		}
+		b.WriteString("\n")
+	}
+	for _, inner := range a.areas {
+		fmt.Fprintf(b, "%ssubgraph s%d [\"%s\"]\n", indent, inner.id, mermaidText(inner.name))
+		inner.mermaid(b, indent+"  ")
+		b.WriteString(indent + "end\n")
+	}
+}
+
+func (p *picture) mermaid() string {
+	var b strings.Builder
+	b.WriteString("flowchart TD\n")
+	p.root.mermaid(&b, "  ")
+	for _, l := range p.lines {
+		fmt.Fprintf(&b, "  n%d %s n%d\n", l.from, l.mermaid(), l.to)
+	}
+	return b.String()
+}
+
+// mermaidStates are how boxes with a state look.
+const mermaidStates = "  classDef done fill:#d5f5d5,stroke:#2a7a2a\n  classDef failed fill:#f9d5d5,stroke:#a02020\n" +
+	"  classDef open fill:#fff3c4,stroke:#9a7a00\n  classDef skipped fill:#eeeeee,stroke:#888888\n"
+
+func (b box) mermaid() string {
+	lines := []string{mermaidText(b.name)}
+	for _, text := range []string{b.does, b.states} {
+		if text != "" {
+			lines = append(lines, mermaidText(text))
+		}
+	}
+	label := strings.Join(lines, "<br/>")
+	if b.stacked {
+		return fmt.Sprintf(`n%d@{ shape: procs, label: "%s" }`, b.id, label)
+	}
+	form := map[shape]string{
+		decides: `n%d{"%s"}`, runs: `n%d["%s"]`, nests: `n%d[["%s"]]`, asks: `n%d{{"%s"}}`, waits: `n%d(["%s"])`,
+		ends: `n%d(("%s"))`,
+	}[b.shape]
+	return fmt.Sprintf(form, b.id, label)
+}
+
+func (l line) mermaid() string {
+	arrow := "-->"
+	if l.dotted {
+		arrow = "-.->"
+	}
+	if l.action == "" {
+		return arrow
+	}
+	return fmt.Sprintf(`%s|"%s"|`, arrow, mermaidText(l.action))
+}
+
+// mermaidText is a text that Mermaid shows, and doesn't read.
+func mermaidText(text string) string {
+	return strings.NewReplacer("#", "#35;", `"`, "#quot;", "<", "#lt;", ">", "#gt;", "`", "#96;", "&", "#amp;", "\\",
+		"#92;").Replace(text)
+}
+
+type tree struct {
+	strings.Builder
+	*picture
+}
+
+func (t *tree) scope(g *Scope, path, indent string) {
+	names := g.inOrder()
+	for i, name := range names {
+		t.node(g.Nodes[name], path+name, indent, i == len(names)-1)
+	}
+}
+
+func (t *tree) node(n *Node, path, indent string, last bool) {
+	branch, below := "├─ ", "│  "
+	if last {
+		branch, below = "└─ ", "   "
+	}
+	t.WriteString(indent + branch + n.Name)
+	does, _ := n.does()
+	states, _ := t.states(path)
+	for _, text := range []string{does, n.Next.text(), states} {
+		if text != "" {
+			t.WriteString("  " + text)
+		}
+	}
+	t.WriteString("\n")
+	if n.Flow != nil {
+		t.scope(n.Flow, path+"/", indent+below)
+	}
+	names := slices.Sorted(maps.Keys(n.Branches))
+	for i, name := range names {
+		t.node(n.Branches[name], path+"/"+name, indent+below, i == len(names)-1)
+	}
+}
+
+// text is where a node leads, in a few words.
+func (n Next) text() string {
+	var parts []string
+	for _, e := range n.edges() {
+		if e.action == "" {
+			parts = append(parts, e.target)
+		} else {
+			parts = append(parts, e.action+": "+e.target)
+		}
+	}
+	if parts == nil {
+		return ""
+	}
+	return "→ " + strings.Join(parts, ", ")
 }

@@ -15,7 +15,7 @@ import (
 func (f *Flow) From(kept []Step, address string) ([]Step, error) {
 	parts, ok := addressParts(address)
 	if !ok {
-		return nil, fault.New(fault.BadRequest, "%s is no address of a step", fault.Quote(address)).
+		return nil, fault.New(fault.BadRequest, "%s is not the address of a step", fault.Quote(address)).
 			WithHint("aod flow steps RUN lists the addresses")
 	}
 	t := newTakeover(kept)
@@ -203,7 +203,7 @@ func (t *takeover) to(g *Scope, prefix string, parts []part) error {
 }
 
 func unreached(address, last string) error {
-	err := fault.New(fault.Conflict, "the flow as it is now doesn't come to %s over the steps of the earlier run",
+	err := fault.New(fault.Conflict, "the current flow no longer reaches %s with the earlier run's steps",
 		fault.Quote(address))
 	if last == "" {
 		return err.WithHint("run it anew")

@@ -8,11 +8,11 @@
 // The main path, in call order:
 //
 //	Registry.Get (registry.go)   the newest good version of a unit
-//	survey (survey.go)           the directories that may hold units, at this moment
+//	survey (registry.go)         the directories that may hold units, at this moment
 //	directory.look (directory.go)  reads one if its fingerprint has changed
 //	Registry.adopt (adopt.go)    stores a new version and makes it current
 //	home (home.go)               versions on disk, each complete or absent
-//	Registry.Put (put.go), unpacker (unpack.go)  uploads, which are untrusted
+//	Registry.Put (adopt.go), unpacker (unpack.go)  uploads, which are untrusted
 //
 // A broken directory is reported, and its last good version stays in use.
 //

@@ -57,8 +57,8 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// fixture is a registry over one source and its home.
-type fixture struct {
+// harness is a registry over one source and its home.
+type harness struct {
 	*Registry
 	t      testing.TB
 	source string
@@ -66,15 +66,15 @@ type fixture struct {
 	reads  *atomic.Int64 // of directories
 }
 
-func newFixture(t testing.TB) fixture {
+func newFixture(t testing.TB) harness {
 	root := t.TempDir()
-	f := fixture{t: t, source: filepath.Join(root, "source"), home: filepath.Join(root, "home")}
+	f := harness{t: t, source: filepath.Join(root, "source"), home: filepath.Join(root, "home")}
 	must(t, os.Mkdir(f.source, 0o755))
 	return f.restart()
 }
 
 // restart is what a new process sees.
-func (f fixture) restart(more ...string) fixture {
+func (f harness) restart(more ...string) harness {
 	f.t.Helper()
 	f.reads = new(atomic.Int64)
 	r, err := New(Options{
@@ -87,12 +87,12 @@ func (f fixture) restart(more ...string) fixture {
 }
 
 // add writes a capsule into the source.
-func (f fixture) add(name string, changes map[string]string) string {
+func (f harness) add(name string, changes map[string]string) string {
 	f.t.Helper()
 	return write(f.t, filepath.Join(f.source, name), changed(changes))
 }
 
-func (f fixture) get(name string) *unit.Unit {
+func (f harness) get(name string) *unit.Unit {
 	f.t.Helper()
 	u, err := f.Get(f.t.Context(), name)
 	if err != nil {
@@ -101,7 +101,7 @@ func (f fixture) get(name string) *unit.Unit {
 	return u
 }
 
-func (f fixture) put(name string, archive []byte) (*unit.Unit, bool) {
+func (f harness) put(name string, archive []byte) (*unit.Unit, bool) {
 	f.t.Helper()
 	u, created, err := f.Put(f.t.Context(), name, bytes.NewReader(archive))
 	if err != nil {
@@ -111,7 +111,7 @@ func (f fixture) put(name string, archive []byte) (*unit.Unit, bool) {
 }
 
 // lines writes a list as "name [version] [problem]".
-func (f fixture) lines() []string {
+func (f harness) lines() []string {
 	f.t.Helper()
 	list, err := f.List(f.t.Context())
 	must(f.t, err)
@@ -130,7 +130,7 @@ func (f fixture) lines() []string {
 }
 
 // leftovers are names in the home that a finished call may not leave.
-func (f fixture) leftovers() []string {
+func (f harness) leftovers() []string {
 	found, err := filepath.Glob(filepath.Join(f.home, safefs.TempPrefix+"*"))
 	must(f.t, err)
 	deeper, err := filepath.Glob(filepath.Join(f.home, "*", safefs.TempPrefix+"*"))

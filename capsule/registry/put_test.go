@@ -41,7 +41,7 @@ func TestPut(t *testing.T) {
 			if created || same.Version != u.Version {
 				t.Errorf("the same again: created %v, %s instead of %s", created, same.Version, u.Version)
 			}
-			for _, registry := range []fixture{f, f.restart()} {
+			for _, registry := range []harness{f, f.restart()} {
 				if got := registry.get("reader"); got.Version != u.Version {
 					t.Errorf("got %s, not %s", got.Version, u.Version)
 				}
@@ -192,7 +192,7 @@ func wrongChecksum(raw []byte) []byte {
 }
 
 // onlyCurrent checks that a home holds one version of one unit and nothing beside.
-func (f fixture) onlyCurrent(name, version string) {
+func (f harness) onlyCurrent(name, version string) {
 	f.t.Helper()
 	var got []string
 	for _, pattern := range []string{"*", "*/*"} {
@@ -361,7 +361,7 @@ func putIsContained(t *testing.T, around string, archive []byte) {
 	dir, err := os.MkdirTemp(around, "")
 	must(t, err)
 	defer os.RemoveAll(dir)
-	x := fixture{t: t, source: filepath.Join(dir, "source"), home: filepath.Join(dir, "home")}
+	x := harness{t: t, source: filepath.Join(dir, "source"), home: filepath.Join(dir, "home")}
 	must(t, os.Mkdir(x.source, 0o755))
 	x = x.restart()
 	u, _, err := x.Put(t.Context(), "reader", bytes.NewReader(archive))
@@ -385,7 +385,7 @@ func putIsContained(t *testing.T, around string, archive []byte) {
 }
 
 // noLinkOut checks with the kernel that no link leads out of a directory.
-func (f fixture) noLinkOut(dir string) {
+func (f harness) noLinkOut(dir string) {
 	f.t.Helper()
 	must(f.t, filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.Type()&fs.ModeSymlink == 0 {

@@ -98,7 +98,7 @@ func TestEdits(t *testing.T) {
 }
 
 // rest looks until a directory has been at rest for long enough to be trusted.
-func (f fixture) rest(name string) {
+func (f harness) rest(name string) {
 	f.t.Helper()
 	for deadline := time.Now().Add(testkit.Patience); time.Now().Before(deadline); {
 		before := f.reads.Load()
@@ -137,7 +137,7 @@ func TestBroken(t *testing.T) {
 			before := f.get("reader")
 			f.put("zebra", capsuleTar(t, "", nil))
 			must(t, breakIt(dir))
-			for _, registry := range []fixture{f, f.restart()} {
+			for _, registry := range []harness{f, f.restart()} {
 				u := registry.get("reader")
 				if u.Version != before.Version || u.Problem == nil || u.Problem.Kind != fault.Capsule || len(u.Problem.Findings) == 0 {
 					t.Errorf("got %s with %+v", u.Version, u.Problem)
@@ -204,7 +204,7 @@ func TestADirectoryThatIsGone(t *testing.T) {
 	u := f.get("reader")
 	must(t, os.RemoveAll(dir))
 	f.add("leader", nil)
-	for _, registry := range []fixture{f, f.restart()} {
+	for _, registry := range []harness{f, f.restart()} {
 		_, err := registry.Get(t.Context(), "reader")
 		if !fault.Is(err, fault.NotFound) || fault.Public(err).Hint != "did you mean leader?" {
 			t.Errorf("Get: %v, %s", err, fault.Public(err).Hint)

@@ -52,7 +52,7 @@ func TestAnUploadIsRemoved(t *testing.T) {
 	if err := f.Remove(t.Context(), "reader"); err != nil {
 		t.Fatal(err)
 	}
-	for what, f := range map[string]fixture{"at once": f, "after a restart": f.restart()} {
+	for what, f := range map[string]harness{"at once": f, "after a restart": f.restart()} {
 		if _, err := f.Get(t.Context(), "reader"); !fault.Is(err, fault.NotFound) {
 			t.Errorf("%s: Get: %v", what, err)
 		}
@@ -117,7 +117,7 @@ func TestPruneKeepsWaysBack(t *testing.T) {
 }
 
 // versions lists what is kept, "VERSION" or "VERSION current".
-func (f fixture) versions(name string) (list []string) {
+func (f harness) versions(name string) (list []string) {
 	f.t.Helper()
 	kept, err := f.Versions(f.t.Context(), name)
 	must(f.t, err)

@@ -2,12 +2,14 @@ package agenthttp
 
 import (
 	"context"
+	"io"
 	"log/slog"
 	"net/http"
 	"time"
 
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/client/agenthttp/internal/document"
+	"github.com/agent-on-demand/aod/internal/wire/httpwire"
 	"github.com/agent-on-demand/aod/internal/wire/strictjson"
 )
 
@@ -28,6 +30,23 @@ func (c *Client) Run(ctx context.Context, asked Request) (Response, error) {
 		return ParseResponse(raw, asked)
 	}
 	return c.call(ctx, asked, Exchange{Path: SyncPath, Accept: "application/json"}, take)
+}
+
+// Stream requests events and calls each with every one as it comes, except the terminal
+// one: its content is the Response, as of Run. The stream must have exactly one terminal
+// event, and it must be the last; else the error is a *Violation that says what was
+// missing. An event of type progress is never the terminal one, whatever its step is
+// called. Errors are those of Run.
+func (c *Client) Stream(ctx context.Context, asked Request, each func(Event)) (Response, error) {
+	take := func(answer *Answer) (Response, error) {
+		if httpwire.MediaType(answer.Header) != httpwire.TypeEvents {
+			return Response{}, broken(document.StreamMedia, "the Content-Type of its stream is not %s",
+				httpwire.TypeEvents)
+		}
+		f := follower{answer: answer, asked: asked, each: each}
+		return f.follow()
+	}
+	return c.call(ctx, asked, Exchange{Path: StreamPath, Accept: httpwire.TypeEvents}, take)
 }
 
 // call makes the call, reads its answer by take, and logs the outcome.
@@ -56,6 +75,20 @@ func (c *Client) call(
 		return c.refusal(answer, asked)
 	}
 	return take(answer)
+}
+
+// refusal turns an error response into an error. It doesn't show the body, which may repeat
+// the inputs.
+func (c *Client) refusal(answer *Answer, asked Request) (Response, error) {
+	raw, err := io.ReadAll(io.LimitReader(answer.Body, maxRefusal))
+	if over := answer.over(); err != nil && over != nil {
+		return Response{}, over
+	}
+	response := refused(raw, asked)
+	status := answer.StatusCode
+	f := fault.New(statuses.Of(status), "the agent at %s answers %d", c.far.Base.Host, status).
+		WithHint("%s", hintOf(status))
+	return response, &Refusal{status, f}
 }
 
 // ids are the parts of a request that may be logged (section "PHI-safe logging rules").

@@ -1,11 +1,13 @@
 package agenthttp
 
 import (
-	"io"
+	"cmp"
 	"net/http"
+	"strings"
 
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/client/agenthttp/internal/document"
+	"github.com/agent-on-demand/aod/internal/peer"
 )
 
 // Refusal is an answer with an error status code.
@@ -18,19 +20,6 @@ func (r *Refusal) Error() string { return r.Fault.Error() }
 
 // Unwrap returns the fault.
 func (r *Refusal) Unwrap() error { return r.Fault }
-
-// refusal turns an error response into an error. It doesn't show the body, which may repeat
-// the inputs.
-func (c *Client) refusal(answer *Answer, asked Request) (Response, error) {
-	raw, err := io.ReadAll(io.LimitReader(answer.Body, maxRefusal))
-	if over := answer.over(); err != nil && over != nil {
-		return Response{}, over
-	}
-	response := refused(raw, asked)
-	status := answer.StatusCode
-	f := fault.New(kindOf(status), "the agent at %s answers %d", c.base.Host, status).WithHint("%s", hintOf(status))
-	return response, &Refusal{status, f}
-}
 
 // refused reads the body of a refusal. One that isn't of the contract's shape is read for its
 // reason alone, and not even for that if it answers another request.
@@ -45,30 +34,14 @@ func refused(raw []byte, asked Request) Response {
 	return Response{Code: codeOf(f), Reason: reasonOf(f)}
 }
 
-// kindOf maps a status code to the kind of fault for the caller.
-func kindOf(status int) fault.Kind {
-	switch status {
-	case http.StatusBadRequest, http.StatusUnprocessableEntity:
-		return fault.Input
-	case http.StatusUnauthorized:
-		return fault.Unauthorized
-	case http.StatusForbidden:
-		return fault.Forbidden
-	case http.StatusNotFound:
-		return fault.NotFound
-	case http.StatusConflict:
-		return fault.Conflict
-	case http.StatusRequestEntityTooLarge:
-		return fault.TooLarge
-	case http.StatusTooManyRequests:
-		return fault.Busy
-	case http.StatusRequestTimeout, http.StatusGatewayTimeout:
-		return fault.Deadline
-	}
-	if status >= http.StatusInternalServerError && status != http.StatusNotImplemented {
-		return fault.Unavailable
-	}
-	return fault.Unsupported
+// statuses are the kinds of fault for the caller.
+var statuses = peer.Kinds{
+	Own: map[int]fault.Kind{
+		http.StatusBadRequest: fault.Input, http.StatusUnprocessableEntity: fault.Input,
+		http.StatusConflict: fault.Conflict, http.StatusRequestEntityTooLarge: fault.TooLarge,
+		http.StatusRequestTimeout: fault.Deadline, http.StatusGatewayTimeout: fault.Deadline,
+	},
+	Failed: fault.Unavailable,
 }
 
 func hintOf(status int) string {
@@ -87,20 +60,75 @@ func hintOf(status int) string {
 	return "the agent's own log says more"
 }
 
-// Violation is an answer that breaks the contract, with the rule's id in a Report. It is an
-// Unsupported fault: a retry would bring the same answer.
-type Violation struct {
-	Rule  string
-	Fault *fault.Error
-}
-
-func (v *Violation) Error() string { return v.Fault.Error() }
-
-// Unwrap returns the fault.
-func (v *Violation) Unwrap() error { return v.Fault }
-
 func broken(rule, format string, args ...any) *Violation {
 	f := fault.New(fault.Unsupported, "the agent breaks the agent HTTP contract: "+format, args...)
 	return &Violation{Rule: rule, Fault: f.WithHint("it is the rule %s of aod check-agent, which tells all at once",
 		rule)}
+}
+
+// maxReasons bounds how many errors of a list are told.
+const maxReasons = 10
+
+// errorMembers are those in which agents explain a failure: as a text, as an object with a code
+// and a message, or as a list of such. "error" is the contract's own.
+var errorMembers = []string{"error", "message", "detail"}
+
+// codeOf finds an agent's own code of a failure, such as VALIDATION_ERROR.
+func codeOf(f document.Fields) string {
+	for _, name := range errorMembers {
+		inner, err := document.Read(f.Object(name))
+		if err == nil && inner.Text("code") != "" {
+			return inner.Text("code")
+		}
+	}
+	return cmp.Or(f.Text("code"), f.Text("error_code"))
+}
+
+// reasonOf finds an agent's explanation of a failure.
+func reasonOf(f document.Fields) string {
+	for _, name := range errorMembers {
+		if text := cmp.Or(f.Text(name), messageOf(f.Object(name)), listed(f, name)); text != "" {
+			return text
+		}
+	}
+	return ""
+}
+
+// messageOf reads an error that is an object. Validators call its text msg.
+func messageOf(raw []byte) string {
+	f, err := document.Read(raw)
+	if err != nil {
+		return ""
+	}
+	return cmp.Or(f.Text("message"), f.Text("msg"))
+}
+
+// listed reads a list of errors, as validators of requests give them: each with a msg and the
+// place that it is about. The value there, which some repeat, is left out.
+func listed(f document.Fields, name string) string {
+	var texts []string
+	for _, raw := range f.List(name) {
+		text := messageOf(raw)
+		if text == "" || len(texts) == maxReasons {
+			continue
+		}
+		if at := placeOf(raw); at != "" {
+			text = at + ": " + text
+		}
+		texts = append(texts, text)
+	}
+	return strings.Join(texts, "; ")
+}
+
+// placeOf is the place of an error, as names with dots.
+func placeOf(raw []byte) string {
+	f, err := document.Read(raw)
+	if err != nil {
+		return ""
+	}
+	var parts []string
+	for _, part := range f.List("loc") {
+		parts = append(parts, plainText(part))
+	}
+	return strings.Join(parts, ".")
 }

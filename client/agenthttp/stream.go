@@ -1,7 +1,6 @@
 package agenthttp
 
 import (
-	"context"
 	"errors"
 	"io"
 	"time"
@@ -14,48 +13,27 @@ import (
 // lingerTime is how long a stream may stay open after its terminal event.
 const lingerTime = 5 * time.Second
 
-var errLingered = errors.New("the stream stayed open after its terminal event")
-
-// Stream requests events and calls each with every one as it comes, except the terminal
-// one: its content is the Response, as of Run. The stream must have exactly one terminal
-// event, and it must be the last; else the error is a *Violation that says what was
-// missing. An event of type progress is never the terminal one, whatever its step is
-// called. Errors are those of Run.
-func (c *Client) Stream(ctx context.Context, asked Request, each func(Event)) (Response, error) {
-	take := func(answer *Answer) (Response, error) {
-		if httpwire.MediaType(answer.Header) != httpwire.TypeEvents {
-			return Response{}, broken(document.StreamMedia, "the Content-Type of its stream is not %s",
-				httpwire.TypeEvents)
-		}
-		f := follower{Answer: answer, asked: asked, each: each}
-		return f.follow()
-	}
-	return c.call(ctx, asked, Exchange{Path: StreamPath, Accept: httpwire.TypeEvents}, take)
-}
-
 // follower reads one stream.
 type follower struct {
-	*Answer
+	answer   *Answer
 	asked    Request
 	each     func(Event)
+	silence  *httpwire.Silence
 	messages *httpwire.EventReader
 }
 
 // follow reads the stream to its end.
 func (f *follower) follow() (Response, error) {
-	most := f.client.opts.Silence
-	quiet := time.AfterFunc(most, func() { f.end(errSilent) })
-	defer quiet.Stop()
-	alive := &readNotifier{from: f.Body, notify: func() { quiet.Reset(most) }}
-	f.messages = f.eventsOf(alive)
+	most := f.answer.client.opts.Silence
+	f.silence = httpwire.EndAfterSilence(f.answer.end, most)
+	defer f.silence.Stop(nil)
+	f.messages = f.answer.eventsOf(f.silence.Reader(f.answer.Body, most))
 	for {
 		event, err := f.next()
 		if err != nil {
 			return Response{}, err
 		}
 		if event.Type.Terminal() {
-			alive.notify = func() {}
-			quiet.Stop()
 			return f.readTerminal(event)
 		}
 		f.each(event)
@@ -70,8 +48,8 @@ func (f *follower) next() (Event, error) {
 		return eventOf(m)
 	case !errors.Is(err, io.EOF):
 		return Event{}, err
-	case f.over() != nil:
-		return Event{}, f.over()
+	case f.answer.over() != nil:
+		return Event{}, f.answer.over()
 	case f.messages.Unfinished():
 		return Event{}, broken(document.StreamTerminal,
 			"the stream ended amid an event, without the empty line that ends one, and no terminal event came before")
@@ -86,7 +64,7 @@ func (f *follower) readTerminal(terminal Event) (Response, error) {
 	if err != nil {
 		return Response{}, err
 	}
-	defer time.AfterFunc(lingerTime, func() { f.end(errLingered) }).Stop()
+	f.silence.Last(lingerTime)
 	m, err := f.messages.Next()
 	switch {
 	case err == nil && TypeOf(m).Terminal():
@@ -95,8 +73,8 @@ func (f *follower) readTerminal(terminal Event) (Response, error) {
 		return Response{}, broken(document.StreamLast, "an event follows the terminal one")
 	case fault.Is(err, fault.TooLarge):
 		return Response{}, err
-	case f.over() != nil && !errors.Is(f.over(), errLingered):
-		return Response{}, f.over()
+	case f.answer.over() != nil && !errors.Is(f.answer.over(), errSilent):
+		return Response{}, f.answer.over()
 	}
 	return response, nil // also if the connection broke after the last event
 }
@@ -108,18 +86,4 @@ func final(terminal Event, asked Request) (Response, error) {
 		return Response{}, broken(document.StreamJSON, "the data of the terminal event %s", err)
 	}
 	return responseOf(f, asked, document.Terminal)
-}
-
-// readNotifier calls notify after each read that brings bytes.
-type readNotifier struct {
-	from   io.Reader
-	notify func()
-}
-
-func (r *readNotifier) Read(b []byte) (int, error) {
-	n, err := r.from.Read(b)
-	if n > 0 {
-		r.notify()
-	}
-	return n, err
 }

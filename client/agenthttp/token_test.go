@@ -74,7 +74,7 @@ func TestAddresses(t *testing.T) {
 		"http://[::1]:8000":         "http://[::1]:8000",
 		"http://localhost":          "http://localhost",
 	} {
-		if c, err := New(Options{URL: address}); err != nil || c.base.String() != want {
+		if c, err := New(Options{URL: address}); err != nil || c.far.Base.String() != want {
 			t.Errorf("%s: %v", address, err)
 		}
 	}

@@ -67,6 +67,7 @@ func (c agentClient) task(args ...string) agentTask {
 
 func TestTheSDKsCommandLineUsesUnits(t *testing.T) {
 	t.Parallel()
+	onlyLong(t, "AOD_EXAMPLES")
 	s := newServer(t)
 	remote := programtest.FreeAddress(t)
 	write(t, "a2a:\n  grpc: "+remote+"\n", s.data, "aod.yaml")
@@ -146,7 +147,7 @@ func (c agentClient) usesAll(s *server, unit string, binding []string) {
 	if said := c.does(with("cancel", unit, endless.ID)...); !strings.Contains(said, "canceled") {
 		c.t.Errorf("%s", said)
 	}
-	record, err := s.client.Run(context.Background(), endless.ID)
+	record, err := s.client.Runs.Get(context.Background(), endless.ID)
 	if err != nil || record.Outcome != api.WasCancelled || !slices.ContainsFunc(record.Transitions, func(t api.Transition) bool { return t.State == api.Cancelled }) {
 		c.t.Errorf("%+v %v", record, err)
 	}

@@ -64,6 +64,7 @@ func serveA2A(t *testing.T, program string, args ...string) string {
 
 // The agents of the SDK's command line are units, for a command, a capsule and a schedule.
 func TestAgentsOfTheA2ACommandLineAreUnits(t *testing.T) {
+	onlyLong(t, "AOD_EXAMPLES")
 	program := a2aProgram(t)
 	agents := map[string]string{
 		"echo":     serveA2A(t, program, "--echo"),
@@ -101,7 +102,7 @@ echo "{\"status\":$status,\"answer\":$answer}" > /io/output.json`)
 			s.putSoon(name, api.ScheduleSpec{Unit: name, Input: []byte(`{"message":"to-be"}`)}, time.Second)
 			var run string
 			testkit.Eventually(t, "the schedule has its run", func() bool {
-				for occurrence, err := range s.client.Occurrences(context.Background(), name) {
+				for occurrence, err := range s.client.Schedules.Occurrences(context.Background(), name) {
 					if err == nil && occurrence.Run != "" {
 						run = occurrence.Run
 					}
@@ -120,17 +121,18 @@ echo "{\"status\":$status,\"answer\":$answer}" > /io/output.json`)
 // A server that is killed while an agent of A2A is at work goes on with its task: the agent is asked once, and a
 // question of its is answered once.
 func TestAKillDuringATaskOfA2A(t *testing.T) {
+	t.Parallel()
 	const canary = "canary-word"
 	for _, form := range []peertest.Form{peertest.Forms[0], peertest.Forms[3]} {
 		t.Run(form.Name(), func(t *testing.T) {
+			t.Parallel()
 			far := peertest.New(t, form, true)
-			s := newServer(t, "--log-level", "debug")
-			s.env = []string{"DOCKER_HOST=unix:///nonexistent/docker.sock"}
+			s := newInside(t, "--log-level", "debug")
 			writeA2A(t, filepath.Join(s.units, "far"), far.URL, "")
 			writeA2A(t, filepath.Join(s.units, "streaming"), far.URL, "  stream: true\n")
 			s.start()
 			submit := func(unit, text string) string {
-				record, err := s.client.Submit(t.Context(), client.Submission{Unit: unit, Input: []byte(`{"message":"` + text + " " + canary + `"}`)})
+				record, err := s.client.Runs.Submit(t.Context(), client.Submission{Unit: unit, Input: []byte(`{"message":"` + text + " " + canary + `"}`)})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -140,9 +142,9 @@ func TestAKillDuringATaskOfA2A(t *testing.T) {
 			s.question(asking)
 			testkit.Eventually(t, "the tasks are looked at", func() bool {
 				_, paths := far.Headers()
-				return len(paths) > 12
+				return len(paths) > 6
 			})
-			for event, err := range s.client.Events(t.Context(), streaming, 0) {
+			for event, err := range s.client.Runs.Events(t.Context(), streaming, 0) {
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/cmd/aod/ui"
 )
 
 // The states of tasks, as the protocol writes them.
@@ -279,7 +280,7 @@ func (o *a2aOrder) result() string {
 func (k *a2aKilling) report() string {
 	var text strings.Builder
 	table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
-	row(table, "kind", "tasks", "right", "under way at a kill", "kills met", "asked for again", "nobody knows")
+	ui.Row(table, "kind", "tasks", "right", "under way at a kill", "kills met", "asked for again", "nobody knows")
 	for _, kind := range slices.Sorted(maps.Keys(k.kinds())) {
 		var tasks, right, hit, met, resent, unheard int
 		for _, o := range k.orders {
@@ -294,7 +295,7 @@ func (k *a2aKilling) report() string {
 				unheard++
 			}
 		}
-		row(table, kind, fmt.Sprint(tasks), fmt.Sprint(right), fmt.Sprint(hit), fmt.Sprint(met), fmt.Sprint(resent), fmt.Sprint(unheard))
+		ui.Row(table, kind, fmt.Sprint(tasks), fmt.Sprint(right), fmt.Sprint(hit), fmt.Sprint(met), fmt.Sprint(resent), fmt.Sprint(unheard))
 	}
 	_ = table.Flush()
 	return text.String()

@@ -92,7 +92,7 @@ func pushTo(url string) string {
 func (s *server) pushOf(run string) (push api.Push) {
 	s.t.Helper()
 	testkit.Eventually(s.t, "the push of run "+run+" is noted", func() bool {
-		pushes, err := s.client.Pushes(context.Background(), run)
+		pushes, err := s.client.Runs.Pushes(context.Background(), run)
 		if err != nil || len(pushes) != 1 {
 			return false
 		}
@@ -109,7 +109,7 @@ func TestAReceiverHearsOfATaskOverTheServersDeath(t *testing.T) {
 	heard, port := newReceiver(t)
 	config := filepath.Join(t.TempDir(), "aod.yaml")
 	write(t, "a2a: {push_private: [hook.example=127.0.0.1]}\n", config)
-	s := newServer(t, "--config", config, "--retries", "2", "--retry-delay", "100ms")
+	s := newInside(t, "--config", config, "--retries", "2", "--retry-delay", "100ms")
 	s.addWorker("worker", "")
 	s.start()
 	send := func(url string) (made a2aAnswer, err error) {

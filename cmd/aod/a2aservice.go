@@ -10,92 +10,82 @@ import (
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/cmd/aod/config"
 	"github.com/agent-on-demand/aod/orchestrator"
+	"github.com/agent-on-demand/aod/orchestrator/feature/artifacts"
+	"github.com/agent-on-demand/aod/orchestrator/feature/messages"
+	"github.com/agent-on-demand/aod/orchestrator/feature/pushes"
 	"github.com/agent-on-demand/aod/orchestrator/httpapi"
+	"github.com/agent-on-demand/aod/orchestrator/keys"
 	"github.com/agent-on-demand/aod/orchestrator/protocol/a2a"
+	"github.com/agent-on-demand/aod/orchestrator/spool"
 )
 
 // a2aService adapts a Service of this process to A2A.
 type a2aService struct {
-	*orchestrator.Service
-	fileBytes int64 // of one input file
+	face
+	*keys.Resends
+}
+
+// Question implements a2a.Service.
+func (s a2aService) Question(ctx context.Context, id string) (api.Question, error) {
+	return s.Questions.Get(ctx, id)
+}
+
+// Session implements a2a.Service.
+func (s a2aService) Session(ctx context.Context, id string) (api.Session, error) {
+	return s.Sessions.Get(ctx, id)
 }
 
 // Agent implements a2a.Service.
 func (s a2aService) Agent(ctx context.Context, name string) (a2a.Agent, error) {
-	terms, err := s.AgentTerms(ctx, name)
+	terms, err := s.Service.Units.Terms(ctx, name)
 	return a2a.Agent{
 		Unit: terms.Unit, Schema: terms.Schema, Text: terms.Told.Text, Tags: terms.Told.Tags,
 		Sessions: terms.Sessions,
 	}, err
 }
 
-// Submit implements a2a.Service.
-func (s a2aService) Submit(ctx context.Context, sub a2a.Submission) (record api.Record, err error) {
-	spool, err := spooled(s.Service, s.fileBytes, sub.Files,
-		func(f a2a.File) (string, io.Reader) { return f.Name, f.Content })
-	if err != nil {
-		return api.Record{}, err
-	}
-	begun := ""
-	if sub.Begins {
-		session, err := s.CreateSession(ctx, sub.Unit, nil)
-		if err != nil {
-			return api.Record{}, errors.Join(err, spool.Remove())
-		}
-		begun, sub.Session, sub.Context = session.ID, session.ID, session.ID
-	}
-	record, joined, err := s.Service.Submit(ctx, orchestrator.Submission{ // it owns the files from here
-		Unit: sub.Unit, Session: sub.Session, Context: sub.Context, Input: sub.Input, Files: spool,
-		Message: &sub.Message, Resend: sub.Resend, Metadata: sub.Metadata, TraceParent: sub.TraceParent,
-		Pushes: sub.Pushes,
-	})
-	if begun != "" && (err != nil || record.Session != begun) {
-		_, closed := s.CloseSession(context.WithoutCancel(ctx), begun, "its first message made no turn of it")
-		err = errors.Join(err, closed)
-	}
-	for _, push := range sub.Pushes {
-		if err == nil && joined { // what it was accepted with may be another's
-			_, err = s.CreatePush(ctx, record.ID, push)
-		}
-	}
-	return record, err
+// CreateSession implements a2a.Service.
+func (s a2aService) CreateSession(ctx context.Context, unit string, files *spool.Spool) (api.Session, error) {
+	return s.Sessions.Create(ctx, unit, files)
+}
+
+// CloseSession implements a2a.Service.
+func (s a2aService) CloseSession(ctx context.Context, id, reason string) (api.Session, error) {
+	return s.Sessions.Close(ctx, id, reason)
+}
+
+// AnswerResent implements a2a.Service.
+func (s a2aService) AnswerResent(ctx context.Context, run, digest, question string, answer api.Answer) error {
+	return s.Answer(ctx, run, digest, question, answer)
 }
 
 // Open implements a2a.Service.
 func (s a2aService) Open(ctx context.Context, run, name string) (io.ReadCloser, error) {
-	content, _, err := s.OpenFile(ctx, run, name)
-	if err != nil {
-		return nil, err
-	}
-	return content, nil
+	content, _, err := s.Files.Open(ctx, run, name)
+	return reader(content, err)
 }
 
 // Patch implements a2a.Service.
 func (s a2aService) Patch(ctx context.Context, run string) (io.ReadCloser, error) {
-	content, err := s.Service.Patch(ctx, run)
+	return reader(s.Files.Patch(ctx, run))
+}
+
+// SayResent implements a2a.Service.
+func (s a2aService) SayResent(ctx context.Context, run, digest string, m api.MessageEvent) error {
+	once, err := keys.Resent(digest, run)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	return content, nil
+	told, _ := orchestrator.FeatureOf[*messages.Feature](s.Service)
+	_, err = told.Say(ctx, run, once, m, nil)
+	return err
 }
 
 // OpenArtifact implements a2a.Service.
 func (s a2aService) OpenArtifact(ctx context.Context, run, artifact, name string) (io.ReadCloser, error) {
-	content, _, err := s.Service.OpenArtifact(ctx, run, artifact, name)
-	if err != nil {
-		return nil, err
-	}
-	return content, nil
-}
-
-// List implements a2a.Service.
-func (s a2aService) List(ctx context.Context, f a2a.Filter) (a2a.Page, error) {
-	page, err := s.ListChanged(ctx,
-		api.ChangedFilter{
-			Unit: f.Unit, Context: f.Context, States: f.States, Since: f.Since, Limit: f.Limit,
-			Cursor: f.Cursor,
-		})
-	return a2a.Page{Runs: page.Runs, Next: page.Next, Total: page.Total}, err
+	shown, _ := orchestrator.FeatureOf[*artifacts.Feature](s.Service)
+	content, _, err := shown.OpenFile(ctx, run, artifact, name)
+	return reader(content, err)
 }
 
 // a2aBody is the most that a request of A2A has: its files are in it, and all of it in memory.
@@ -113,13 +103,15 @@ func a2aOptions(
 
 // newAgents makes the agents of a service that isn't started yet.
 func newAgents(service *orchestrator.Service, c *config.Config, opts a2a.Options) *a2a.Server {
-	units := a2aService{service, c.UploadLimit}
 	opts.Memory = service.Memory()
+	told, _ := orchestrator.FeatureOf[*pushes.Feature](service)
 	if c.A2A.Push {
-		opts.Push = service
+		opts.Push = told
 	}
-	agents := a2a.New(units, opts)
-	service.RenderPushes(agents.RenderPush)
+	agents := a2a.New(a2aService{faceOf(service), service.Resends}, opts)
+	if c.A2A.Push {
+		told.Render(agents.RenderPush)
+	}
 	return agents
 }
 

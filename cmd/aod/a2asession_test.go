@@ -13,7 +13,7 @@ import (
 // answers what that asks.
 func TestAConversationOverA2A(t *testing.T) {
 	t.Parallel()
-	s := newServer(t)
+	s := newInside(t)
 	s.addTalker("talker", askPeople+resumable+keptAlive)
 	s.start()
 	for _, form := range []peertest.Form{peertest.Forms[0], peertest.Forms[3]} {
@@ -47,7 +47,7 @@ func TestAConversationOverA2A(t *testing.T) {
 					t.Errorf("%+v %v", list, err)
 				}
 			}
-			if _, err := s.client.CloseSession(t.Context(), session); err != nil {
+			if _, err := s.client.Sessions.Close(t.Context(), session); err != nil {
 				t.Fatal(err)
 			}
 			s.closed(session)

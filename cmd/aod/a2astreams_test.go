@@ -37,16 +37,20 @@ func doing(what string) *sdk.Message {
 	return messageOf(sdk.NewDataPart(map[string]any{"does": what}))
 }
 
-// What mostStreams streams of the protocol at once may take.
+// What any number of streams up to mostStreams of the protocol at once may take.
 const streamsMemory = 40 // MiB
 
 func TestManyStreamsOfA2ATakeLittleAndLeaveNothing(t *testing.T) {
+	n, rounds := 25, 2
+	if number(t, "AOD_LOAD", 0) > 0 {
+		n, rounds = mostStreams, 5
+	}
 	s := newServer(t, "--queue", strconv.Itoa(2*mostStreams))
 	s.program = shipped.Path(t)
 	s.addTasks("tasks")
 	s.start()
 	c, rest := s.taskClient("tasks", peertest.Forms[0]), s.taskClient("tasks", peertest.Forms[1])
-	l := &streaming{load: load{server: s, http: c.web}, n: mostStreams}
+	l := &streaming{load: load{server: s, http: c.web}, n: n}
 	for range 20 { // what the first ones make once
 		c.mustSend(doing("end"), false)
 	}
@@ -63,7 +67,7 @@ func TestManyStreamsOfA2ATakeLittleAndLeaveNothing(t *testing.T) {
 	task := c.mustSend(doing("ask"), false)
 	stay := rest.subscribers(task.ID, 3)
 	beside := l.footprint()
-	for round := range 5 {
+	for round := range rounds {
 		c.comeAndLeave(task.ID, l.n, func() { check(fmt.Sprintf("%d streams at once, %d clients having left", l.n, round*l.n)) })
 		l.quiet(beside)
 	}

@@ -15,64 +15,20 @@ import (
 
 	"github.com/agent-on-demand/aod/internal/peer/a2apeer/peertest"
 	"github.com/agent-on-demand/aod/internal/testing/testkit"
+	"github.com/agent-on-demand/aod/runtime/docker/dockertest"
 )
-
-// seenProgram shows something, waits until it is told to go on, and ends as its input says.
-const seenProgram = `import aod
-
-
-def told() -> str:
-    seen = 0
-    while True:
-        for message in aod.messages(after=seen, wait="30s"):
-            seen = message.n
-            if message.text:
-                return message.text
-
-
-def write(name: str, size: int) -> dict:
-    with open(aod.output_path(name), "wb") as file:
-        file.write(b"x" * size)
-    return {"file": name}
-
-
-def execute(payload: dict) -> dict:
-    does = payload["does"]
-    aod.artifact("begun", name="first")
-    if does == "ask":
-        return {"text": "I heard " + aod.ask_person("Which one?").answer}
-    word = told()
-    if does == "reject":
-        raise aod.Rejected("not mine")
-    if does in ("stream", "all"):
-        aod.artifact("one ", name="chunks")
-        aod.progress(50, message="half")
-        aod.artifact("two ", name="chunks", append=True)
-        aod.artifact(data={"n": 1}, name="beside")
-        aod.artifact("three", name="chunks", append=True, last=True)
-    if does == "text":
-        return {"text": "I heard " + word}
-    if does == "data":
-        return {"list": [1, {"two": None}], "n": 3}
-    if does == "file":
-        return write("dir/small.txt", 1000)
-    if does == "large":
-        return write("large.bin", 5 << 20)
-    if does == "all":
-        return {"text": "all", **write("small.txt", 10)}
-    return {}
-`
 
 func (s *server) addSeen(name string) {
 	s.t.Helper()
 	for path, content := range map[string]string{
-		"Dockerfile": "FROM aod/base\nCOPY . /capsule\n", "run.py": "import aod\n\naod.run()\n", "src/main.py": seenProgram,
+		"Dockerfile": "FROM " + dockertest.Image + "\nCMD [\"seen\"]\n",
 		"agent.yaml": "name: " + name + "\n", "tools.yaml": "[]\n",
 		"schema.json": `{"input": {"type": "object", "properties": {"does": {"type": "string"}}, "required": ["does"]},
  "output": {"type": "object", "properties": {"text": {"type": "string"}, "file": {"type": "string", "format": "file_path"}}}}`,
 	} {
 		write(s.t, content, s.units, name, filepath.FromSlash(path))
 	}
+	s.runs(name, seenInside)
 }
 
 // watched is a task as five clients have seen it.
@@ -90,7 +46,7 @@ func TestFiveClientsSeeTheSameTask(t *testing.T) {
 	heard, port := newReceiver(t)
 	config := filepath.Join(t.TempDir(), "aod.yaml")
 	write(t, "a2a: {push_private: [hook.example=127.0.0.1]}\n", config)
-	s := newServer(t, "--config", config, "--concurrency", "2")
+	s := newInside(t, "--config", config, "--concurrency", "2")
 	s.addSeen("seen")
 	s.start()
 	rpc, rest, old, oldREST := peertest.Forms[0], peertest.Forms[1], peertest.Forms[2], peertest.Forms[3]

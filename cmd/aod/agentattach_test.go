@@ -32,11 +32,11 @@ func TestAConversationAtATerminal(t *testing.T) {
 	in, typed := io.Pipe()
 	out, shown := screen(false)
 	quiet, _ := screen(false)
-	a := &app{stdin: in, stdout: out, stderr: quiet}
+	a := newApp(in, out, quiet)
 	go func() {
 		_, _ = io.WriteString(typed, "three\nmay I\n")
 		testkit.Eventually(t, "it asks", func() bool {
-			for range s.client.Questions(t.Context(), "") {
+			for range s.client.Questions.List(t.Context(), "") {
 				return true
 			}
 			return false
@@ -59,7 +59,7 @@ func TestAConversationAtATerminal(t *testing.T) {
 		t.Errorf("%d %q", code, stderr)
 	}
 	s.closed(strings.TrimSpace(id))
-	for range s.client.Sessions(t.Context(), client.SessionFilter{Open: true}) {
+	for range s.client.Sessions.List(t.Context(), client.SessionFilter{Open: true}) {
 		t.Error("a session is open")
 	}
 }

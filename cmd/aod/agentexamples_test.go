@@ -34,6 +34,7 @@ var agentExamples = []struct {
 // AOD_DEBIAN=1 go test -run TestTheExamplesOfAgents ./cmd/aod
 func TestTheExamplesOfAgentsGiveTheSameEverywhere(t *testing.T) {
 	t.Parallel()
+	onlyLong(t, "AOD_EXAMPLES")
 	settings := "providers: {said: {kind: script, answers: answers.yaml}}\nmodels: {gpt-4o-mini: {use: [said/any]}}\n"
 	models := filepath.Join(t.TempDir(), "aod.yaml")
 	write(t, settings, models)

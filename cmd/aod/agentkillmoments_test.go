@@ -16,13 +16,7 @@ import (
 	"github.com/agent-on-demand/aod/api/fault"
 )
 
-// What is usual of the test of conversations over kills. The long form is:
-// AOD_KILLS=20 AOD_TURNS=20 go test -race -run TestNoKillOfTheServerLosesOrDoublesATurn ./cmd/aod
-const (
-	usualTurnKills = 2
-	usualTurns     = 3
-	permitTime     = "4s" // for an answer to a permission
-)
+const permitTime = "4s" // for an answer to a permission
 
 // acpProgram speaks the Agent Client Protocol. What it was told is in its home.
 const acpProgram = `import json, os, sys, time
@@ -113,9 +107,7 @@ var permissions = []string{"allow", "deny", "nobody", "killed"}
 // answered when the server was killed meanwhile.
 func TestNoKillOfTheServerLosesOrDoublesATurn(t *testing.T) {
 	t.Parallel()
-	seed := number(t, "AOD_SEED", int(time.Now().UnixNano()%1e9))
-	kills, turns := number(t, "AOD_KILLS", usualTurnKills), number(t, "AOD_TURNS", usualTurns)
-	t.Logf("to be repeated with AOD_SEED=%d AOD_KILLS=%d AOD_TURNS=%d", seed, kills, turns)
+	kills, turns := long(t, "AOD_KILLS"), long(t, "AOD_TURNS")
 	s := newServer(t, "--concurrency", "8", "--sessions", "8")
 	for _, kind := range talkKinds {
 		command := "command: [python3, -u, /talk.py]\n"
@@ -127,7 +119,7 @@ func TestNoKillOfTheServerLosesOrDoublesATurn(t *testing.T) {
 		write(t, "name: "+kind.name+"\nkind: agent\nagent:\n  "+command+"  mode: interactive\n  approval: ask\n  approval_timeout: "+permitTime+"\n"+kind.yaml+"limits: {timeout: 10m, memory: 128MiB}\n", s.units, kind.name, "agent.yaml")
 	}
 	s.start()
-	c := &conversations{server: s, dice: rand.New(rand.NewPCG(uint64(seed), 17)), turns: turns * len(talkKinds)}
+	c := &conversations{server: s, dice: dice(t), turns: turns * len(talkKinds)}
 	for _, kind := range talkKinds {
 		one := &conversed{conversations: c, unit: kind.name, session: s.converse(kind.name), transcript: kind.transcript, late: map[int]bool{}}
 		c.all = append(c.all, one)
@@ -215,7 +207,7 @@ func (o *conversed) turn(ctx context.Context, n int) error {
 		}
 	}
 	for ctx.Err() == nil {
-		if record, err = o.client.Run(ctx, id); err == nil && record.Outcome != "" {
+		if record, err = o.client.Runs.Get(ctx, id); err == nil && record.Outcome != "" {
 			o.met += int(o.kills.Load() - before)
 			return nil
 		}
@@ -268,7 +260,7 @@ func (o *conversed) permit(ctx context.Context, run, what string) error {
 		o.afterKill(ctx)
 	}
 	for ctx.Err() == nil {
-		err := o.client.Answer(ctx, question, answer)
+		err := o.client.Questions.Answer(ctx, question, answer)
 		if !fault.Is(err, fault.Unavailable) {
 			return err
 		}
@@ -287,12 +279,12 @@ func (o *conversed) afterKill(ctx context.Context) {
 
 func (o *conversed) question(ctx context.Context, run string) (string, error) {
 	for ctx.Err() == nil {
-		for q, err := range o.client.Questions(ctx, run) {
+		for q, err := range o.client.Questions.List(ctx, run) {
 			if err == nil {
 				return q.ID, nil
 			}
 		}
-		if record, err := o.client.Run(ctx, run); err == nil && record.Outcome != "" {
+		if record, err := o.client.Runs.Get(ctx, run); err == nil && record.Outcome != "" {
 			return "", fault.New(fault.Conflict, "nobody has seen the question in its time")
 		}
 		time.Sleep(10 * time.Millisecond)
@@ -321,7 +313,7 @@ func (c *conversations) judge(turns int) {
 				c.t.Errorf("%s: the transcript of turn %d is %q", o.unit, n+1, got)
 			}
 		}
-		session, err := c.client.CloseSession(c.t.Context(), o.session)
+		session, err := c.client.Sessions.Close(c.t.Context(), o.session)
 		if err != nil || session.Turns != turns {
 			c.t.Errorf("%s: %d turns of %d, %v", o.unit, session.Turns, turns, cmp.Or(err, o.err))
 		}
@@ -342,7 +334,7 @@ func lateOnes(late map[int]bool) (n int) {
 }
 
 func (s *server) logOf(id string) (log string) {
-	for entry, err := range s.client.Log(s.t.Context(), id, false) {
+	for entry, err := range s.client.Runs.Log(s.t.Context(), id, false) {
 		if err != nil {
 			return log + err.Error()
 		}

@@ -14,37 +14,11 @@ import (
 	"github.com/agent-on-demand/aod/runtime/docker/dockertest"
 )
 
-// editorProgram does what it is told with its project, turn by turn: by the line format, or for a
-// message that is its argument.
-const editorProgram = `import json, os, sys, time
-def act(text):
-    verb, *names = text.split()
-    for name in names:
-        if verb == "append":
-            with open(name, "a") as f: f.write("more\n")
-        if verb == "out":
-            with open("/io/output/" + name, "w") as f: f.write("for " + name)
-        if verb == "remove": os.remove(name)
-    if verb == "slow":
-        with open("slow.txt", "a") as f: f.write("slow\n")
-        print("began", file=sys.stderr, flush=True)
-        time.sleep(1)
-    files = sorted(os.path.join(d, n)[2:] for d, _, names in os.walk(".") for n in names)
-    return "%s; %s; %s" % (os.getcwd(), " ".join(files), " ".join(sorted(os.listdir("/io/output"))))
-if len(sys.argv) > 1 and sys.argv[1] != "--resume":
-    print(json.dumps({"text": act(sys.argv[1])}))
-    sys.exit()
-for line in sys.stdin:
-    text = act(json.loads(line)["message"]["content"][0]["text"])
-    print(json.dumps({"type": "assistant", "message": {"content": [{"type": "text", "text": text}]}}), flush=True)
-    print(json.dumps({"type": "result", "subtype": "success", "session_id": "mine"}), flush=True)
-`
-
 // addEditor adds a unit whose sessions work on a project, in one container or in one for each turn.
 func (s *server) addEditor(name, access string, alive bool) {
 	s.t.Helper()
-	write(s.t, editorProgram, s.units, name, "edit.py")
-	write(s.t, "FROM aod/base\nCOPY edit.py /edit.py\n", s.units, name, "Dockerfile")
+	s.runs(name, editInside)
+	write(s.t, "FROM aod/base\n", s.units, name, "Dockerfile")
 	how := "  command: [python3, -u, /edit.py]\n  protocol: stream-json\n" + resumable + "session: {keep_alive: true}\n"
 	if !alive {
 		how = "  command: [python3, -u, /edit.py, \"{message}\"]\n  input: args\n  result: {format: json, text: /text}\n"
@@ -58,7 +32,7 @@ func (s *server) converseOn(unit, dir string) string {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	session, err := s.client.NewSession(s.t.Context(), unit, project.WriteTar)
+	session, err := s.client.Sessions.Create(s.t.Context(), unit, project.WriteTar)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -66,13 +40,17 @@ func (s *server) converseOn(unit, dir string) string {
 }
 
 func TestASessionWorksOnAProject(t *testing.T) {
+	t.Parallel()
 	for name, alive := range map[string]bool{"in one container": true, "in one for each turn": false} {
-		t.Run(name, func(t *testing.T) { workOnAProject(t, alive) })
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			workOnAProject(t, alive)
+		})
 	}
 }
 
 func workOnAProject(t *testing.T, alive bool) {
-	s := newServer(t)
+	s := newInside(t)
 	s.addEditor("editor", "access: read-write\n", alive)
 	s.start()
 	dir := t.TempDir()
@@ -120,7 +98,7 @@ func workOnAProject(t *testing.T, alive bool) {
 		if got := after.aod("diff", session); !strings.Contains(got, "M a.txt 14 B\n") || !strings.Contains(got, "D sub/b.txt") || !strings.Contains(got, "A new") {
 			t.Errorf("from the backup: %q", got)
 		}
-		_, _ = after.client.CloseSession(t.Context(), session)
+		_, _ = after.client.Sessions.Close(t.Context(), session)
 	})
 	s.endSession(session)
 	if got := s.aod("diff", session, "--stat"); !strings.Contains(got, "3 changes") {
@@ -133,8 +111,8 @@ func (s *server) restored(do func(*server)) {
 	s.t.Helper()
 	file := filepath.Join(s.t.TempDir(), "aod.tar.gz")
 	s.mustDo("backup", file)
-	after := newServer(s.t, s.flags...)
-	after.units = s.units
+	after := newInside(s.t, s.flags...)
+	after.units, after.inside.programs = s.units, s.inside.programs
 	after.mustDo("restore", file, "--force")
 	write(s.t, after.token, after.home(), "token")
 	after.start()
@@ -163,7 +141,7 @@ func holds(t *testing.T, dir string, want map[string]string) {
 
 func TestASessionThatMayOnlyReadItsProject(t *testing.T) {
 	t.Parallel()
-	s := newServer(t)
+	s := newInside(t)
 	s.addEditor("reader", "", true)
 	s.addEditor("shared", "access: read-write\n", true)
 	s.start()
@@ -183,13 +161,13 @@ func TestASessionThatMayOnlyReadItsProject(t *testing.T) {
 	other := s.converse("shared")
 	turn := message(other, "append a.txt")
 	turn.Project = project.WriteTar
-	if _, err := s.client.Submit(t.Context(), turn); !fault.Is(err, fault.Input) || !strings.Contains(err.Error(), "no workspace of its own") {
+	if _, err := s.client.Runs.Submit(t.Context(), turn); !fault.Is(err, fault.Input) || !strings.Contains(err.Error(), "no workspace of its own") {
 		t.Errorf("a turn with a workspace: %v", err)
 	}
 	for _, id := range []string{session, other} {
-		_, _ = s.client.CloseSession(t.Context(), id)
+		_, _ = s.client.Sessions.Close(t.Context(), id)
 	}
-	record, err := s.client.Submit(t.Context(), client.Submission{Unit: "shared", Input: []byte(`{"message":"append a.txt"}`), Project: project.WriteTar})
+	record, err := s.client.Runs.Submit(t.Context(), client.Submission{Unit: "shared", Input: []byte(`{"message":"append a.txt"}`), Project: project.WriteTar})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -200,7 +178,7 @@ func TestASessionThatMayOnlyReadItsProject(t *testing.T) {
 
 func TestFilesThatATurnLeavesAreItsOwn(t *testing.T) {
 	t.Parallel()
-	s := newServer(t)
+	s := newInside(t)
 	s.addEditor("editor", "access: read-write\n", true)
 	s.start()
 	session := s.converseOn("editor", t.TempDir())
@@ -222,10 +200,11 @@ func TestFilesThatATurnLeavesAreItsOwn(t *testing.T) {
 
 func TestACallerSaysHowAnAgentStarts(t *testing.T) {
 	t.Parallel()
-	s := newServer(t)
+	s := newInside(t)
 	write(t, "FROM "+dockertest.Image+"\n", s.units, "where", "Dockerfile")
 	write(t, "name: where\nkind: agent\nagent:\n  command: [bash, -c, 'echo \"$PWD $WORD {dir}\"']\n  dir: /workspace/project\n"+
 		"  env: {WORD: own}\n  caller_env: [WORD]\n", s.units, "where", "agent.yaml")
+	s.runs("where", whereInside)
 	s.start()
 	dir := t.TempDir()
 	write(t, "x", dir, "sub", "x.txt")
@@ -236,7 +215,7 @@ func TestACallerSaysHowAnAgentStarts(t *testing.T) {
 	sub := client.Submission{Unit: "where", Input: []byte(`{"message":"x"}`), Project: project.WriteTar, Key: "k"}
 	said := func(sub client.Submission) string {
 		t.Helper()
-		record, err := s.client.Submit(t.Context(), sub)
+		record, err := s.client.Runs.Submit(t.Context(), sub)
 		if err != nil {
 			return err.Error()
 		}

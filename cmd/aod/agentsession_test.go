@@ -57,6 +57,7 @@ for line in sys.stdin:
 // addTalker adds a unit with sessions.
 func (s *server) addTalker(name, more string) {
 	s.t.Helper()
+	s.runs(name, talkInside)
 	write(s.t, talkerProgram, s.units, name, "talk.py")
 	write(s.t, "FROM aod/base\nCOPY talk.py /talk.py\n", s.units, name, "Dockerfile")
 	write(s.t, "name: "+name+"\nkind: agent\nagent:\n  command: [python3, -u, /talk.py]\n  mode: interactive\n  protocol: stream-json\n"+more, s.units, name, "agent.yaml")
@@ -66,12 +67,11 @@ const (
 	keptAlive = "session: {keep_alive: true}\nlimits: {timeout: 60s}\n"
 	resumable = "  resume: [--resume, \"{session}\"]\n"
 	askPeople = "  approval: ask\n"
-	soonIdle  = "session: {keep_alive: true, idle: 1s}\n"
 )
 
 func (s *server) converse(unit string) string {
 	s.t.Helper()
-	session, err := s.client.NewSession(s.t.Context(), unit, nil)
+	session, err := s.client.Sessions.Create(s.t.Context(), unit, nil)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -80,7 +80,7 @@ func (s *server) converse(unit string) string {
 
 func (s *server) say(session, text string) string {
 	s.t.Helper()
-	record, err := s.client.Submit(s.t.Context(), message(session, text))
+	record, err := s.client.Runs.Submit(s.t.Context(), message(session, text))
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -109,7 +109,7 @@ func (s *server) replied(r api.Record, want string) {
 // transcript is what the program said in a turn.
 func (s *server) transcript(id string) (text string) {
 	s.t.Helper()
-	for event, err := range s.client.Events(s.t.Context(), id, 0) {
+	for event, err := range s.client.Runs.Events(s.t.Context(), id, 0) {
 		if err != nil {
 			s.t.Fatal(err)
 		}
@@ -147,7 +147,7 @@ func (s *server) liveContainers(session string) int {
 // endSession closes a session, and waits until nothing of it is left.
 func (s *server) endSession(session string) {
 	s.t.Helper()
-	_, _ = s.client.CloseSession(s.t.Context(), session)
+	_, _ = s.client.Sessions.Close(s.t.Context(), session)
 	s.closed(session)
 }
 
@@ -155,7 +155,7 @@ func (s *server) closed(session string) api.Session {
 	s.t.Helper()
 	var got api.Session
 	testkit.Eventually(s.t, "the session is closed", func() bool {
-		got, _ = s.client.Session(context.Background(), session)
+		got, _ = s.client.Sessions.Get(context.Background(), session)
 		return got.State == api.SessionClosed && s.liveContainers(session) == 0
 	})
 	testkit.Eventually(s.t, "its directory is gone", func() bool {
@@ -185,21 +185,19 @@ func TestASessionLivesOnBetweenItsTurns(t *testing.T) {
 	if third.Container.ID != first.Container.ID {
 		t.Error("another container went on")
 	}
-	if _, err := s.client.CloseSession(t.Context(), session); err != nil {
+	if _, err := s.client.Sessions.Close(t.Context(), session); err != nil {
 		t.Fatal(err)
 	}
 	s.closed(session)
-	if _, err := s.client.Submit(t.Context(), message(session, "four")); !fault.Is(err, fault.Conflict) || !strings.Contains(err.Error(), "closed") {
+	if _, err := s.client.Runs.Submit(t.Context(), message(session, "four")); !fault.Is(err, fault.Conflict) || !strings.Contains(err.Error(), "closed") {
 		t.Errorf("a turn of a closed session: %v", err)
 	}
 }
 
 func TestATurnSurvivesTheServerAtAnyMoment(t *testing.T) {
 	t.Parallel()
-	rounds := 6
-	if testing.Short() {
-		rounds = 2
-	}
+	onlyLong(t, "AOD_KILLS")
+	const rounds = 6
 	s := newServer(t)
 	s.addTalker("talker", keptAlive)
 	s.start()
@@ -223,7 +221,7 @@ func TestATurnSurvivesTheServerAtAnyMoment(t *testing.T) {
 
 func TestTurnsFollowOneAnother(t *testing.T) {
 	t.Parallel()
-	s := newServer(t)
+	s := newInside(t)
 	s.addTalker("talker", keptAlive)
 	s.addTalker("other", keptAlive)
 	s.start()
@@ -234,10 +232,10 @@ func TestTurnsFollowOneAnother(t *testing.T) {
 	for n := range 10 {
 		ids = append(ids, s.say(session, fmt.Sprintf("nap %d", n+2)))
 	}
-	if _, err := s.client.Submit(t.Context(), message(session, "too many")); !fault.Is(err, fault.Busy) {
+	if _, err := s.client.Runs.Submit(t.Context(), message(session, "too many")); !fault.Is(err, fault.Busy) {
 		t.Errorf("the twelfth turn: %v", err)
 	}
-	if _, err := s.client.Cancel(t.Context(), first, "enough"); err != nil {
+	if _, err := s.client.Runs.Cancel(t.Context(), first, "enough"); err != nil {
 		t.Fatal(err)
 	}
 	for n, id := range ids {
@@ -245,25 +243,17 @@ func TestTurnsFollowOneAnother(t *testing.T) {
 	}
 	foreign := message(session, "hello")
 	foreign.Unit = "other"
-	if _, err := s.client.Submit(t.Context(), foreign); !fault.Is(err, fault.Conflict) {
+	if _, err := s.client.Runs.Submit(t.Context(), foreign); !fault.Is(err, fault.Conflict) {
 		t.Errorf("a session of another unit: %v", err)
 	}
 	s.endSession(session)
 }
 
-// freshProgram takes one message, and keeps what it was told in its home.
-const freshProgram = `import json, os, sys
-home = os.path.join(os.environ["HOME"], "told")
-with open(home, "a") as f: f.write(sys.argv[1] + "\n")
-if "--resume" in sys.argv: print("resumed", sys.argv[sys.argv.index("--resume") + 1], file=sys.stderr)
-print(json.dumps({"text": "told %d: %s" % (sum(1 for _ in open(home)), sys.argv[1]), "session": "mine"}))
-`
-
 func TestASessionThatGoesOnInANewContainer(t *testing.T) {
 	t.Parallel()
-	s := newServer(t)
-	write(t, freshProgram, s.units, "fresh", "talk.py")
-	write(t, "FROM aod/base\nCOPY talk.py /talk.py\n", s.units, "fresh", "Dockerfile")
+	s := newInside(t)
+	s.runs("fresh", freshInside)
+	write(t, "FROM aod/base\n", s.units, "fresh", "Dockerfile")
 	write(t, "name: fresh\nkind: agent\nagent:\n  command: [python3, -u, /talk.py, \"{message}\"]\n  mode: interactive\n  input: args\n"+
 		"  result: {format: json, text: /text, session: /session}\n"+resumable, s.units, "fresh", "agent.yaml")
 	s.start()
@@ -276,7 +266,7 @@ func TestASessionThatGoesOnInANewContainer(t *testing.T) {
 	}
 	second := s.hears(session, "two", "told 2: two")
 	log := ""
-	for entry, err := range s.client.Log(t.Context(), second.ID, false) {
+	for entry, err := range s.client.Runs.Log(t.Context(), second.ID, false) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -285,20 +275,13 @@ func TestASessionThatGoesOnInANewContainer(t *testing.T) {
 	if log != "resumed mine" {
 		t.Errorf("it was resumed with %q", log)
 	}
-	file := filepath.Join(t.TempDir(), "aod.tar.gz")
-	s.mustDo("backup", file)
-	after := newServer(t, s.flags...)
-	after.units = s.units
-	after.mustDo("restore", file, "--force")
-	write(t, after.token, after.home(), "token")
-	after.start()
-	after.hears(session, "three", "told 3: three")
+	s.restored(func(after *server) { after.hears(session, "three", "told 3: three") })
 	s.endSession(session)
 }
 
 func TestAProgramThatEndsInMidTurn(t *testing.T) {
 	t.Parallel()
-	s := newServer(t)
+	s := newInside(t)
 	s.addTalker("mortal", keptAlive)
 	s.addTalker("phoenix", resumable+keptAlive)
 	s.start()
@@ -317,56 +300,16 @@ func TestAProgramThatEndsInMidTurn(t *testing.T) {
 	s.endSession(session)
 }
 
-func TestAnIdleSessionRests(t *testing.T) {
-	t.Parallel()
-	s := newServer(t)
-	s.addTalker("phoenix", resumable+soonIdle)
-	s.addTalker("mortal", soonIdle)
-	s.start()
-	session, other := s.converse("phoenix"), s.converse("mortal")
-	s.hears(session, "one", "heard 1, told 1: one")
-	s.hears(other, "one", "heard 1, told 1: one")
-	testkit.Eventually(t, "its container has ended", func() bool { return s.liveContainers(session) == 0 })
-	s.hears(session, "two", "heard 1, told 2: two")
-	if got := s.closed(other); !strings.Contains(got.Reason, "idle for 1s") {
-		t.Errorf("closed: %q", got.Reason)
-	}
-	s.endSession(session)
-}
-
-func TestTheIdlestOfTooManySessionsGoesFirst(t *testing.T) {
-	t.Parallel()
-	s := newServer(t, "--sessions", "2")
-	s.addTalker("phoenix", resumable+keptAlive)
-	s.start()
-	var sessions []string
-	for range 3 {
-		sessions = append(sessions, s.converse("phoenix"))
-		s.hears(sessions[len(sessions)-1], "one", "heard 1, told 1: one")
-	}
-	if n := s.liveContainers(sessions[0]); n != 0 {
-		t.Error("the idlest one's container lives")
-	}
-	if s.liveContainers(sessions[1]) != 1 || s.liveContainers(sessions[2]) != 1 {
-		t.Error("the others' containers don't live")
-	}
-	s.hears(sessions[0], "two", "heard 1, told 2: two")
-	for _, id := range sessions {
-		_, _ = s.client.CloseSession(t.Context(), id)
-		s.closed(id)
-	}
-}
-
 func TestACancelledTurnLeavesItsSessionWhole(t *testing.T) {
 	t.Parallel()
-	s := newServer(t)
+	s := newInside(t)
 	s.addTalker("talker", keptAlive)
 	s.start()
 	session := s.converse("talker")
 	id := s.say(session, "wait")
 	s.until(id, "runs", running)
 	s.toldOnce(session)
-	if _, err := s.client.Cancel(t.Context(), id, "enough"); err != nil {
+	if _, err := s.client.Runs.Cancel(t.Context(), id, "enough"); err != nil {
 		t.Fatal(err)
 	}
 	if r := s.await(id); r.Outcome != api.WasCancelled {
@@ -378,19 +321,19 @@ func TestACancelledTurnLeavesItsSessionWhole(t *testing.T) {
 
 func TestATurnThatIsCancelledWhileItAsksLeavesItsSessionWhole(t *testing.T) {
 	t.Parallel()
-	s := newServer(t)
+	s := newInside(t)
 	s.addTalker("talker", askPeople+keptAlive)
 	s.start()
 	session := s.converse("talker")
 	for n := 1; n < 10; n += 2 { // as often as it takes for a race
 		id := s.say(session, "may I")
 		testkit.Eventually(t, "it asks", func() bool {
-			for _, err := range s.client.Questions(context.Background(), id) {
+			for _, err := range s.client.Questions.List(context.Background(), id) {
 				return err == nil
 			}
 			return false
 		})
-		if _, err := s.client.Cancel(t.Context(), id, "enough"); err != nil {
+		if _, err := s.client.Runs.Cancel(t.Context(), id, "enough"); err != nil {
 			t.Fatal(err)
 		}
 		if r := s.await(id); r.Outcome != api.WasCancelled {
@@ -401,36 +344,16 @@ func TestATurnThatIsCancelledWhileItAsksLeavesItsSessionWhole(t *testing.T) {
 	s.endSession(session)
 }
 
-func TestADeafProgramEndsWithItsTime(t *testing.T) {
-	t.Parallel()
-	s := newServer(t)
-	s.addTalker("talker", resumable+keptAlive)
-	s.start()
-	session := s.converse("talker")
-	deaf := message(session, "deaf "+strings.Repeat("x", 200_000))
-	deaf.Timeout = 3 * time.Second
-	record, err := s.client.Submit(t.Context(), deaf)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if r := s.await(record.ID); r.Outcome != api.TimedOut {
-		t.Errorf("%s %+v", r.Outcome, r.Error)
-	}
-	// On a busy machine its time may be over before it is told anything.
-	s.hears(session, "two", fmt.Sprintf("heard 1, told %d: two", s.timesTold(session)+1))
-	s.endSession(session)
-}
-
 func TestAPermissionIsAskedAndAnsweredWhileTheServerIsDead(t *testing.T) {
 	t.Parallel()
-	s := newServer(t)
+	s := newInside(t)
 	s.addTalker("asker", askPeople+keptAlive)
 	s.start()
 	session := s.converse("asker")
 	id := s.say(session, "may I")
 	var question string
 	testkit.Eventually(t, "it asks", func() bool {
-		for q, err := range s.client.Questions(context.Background(), id) {
+		for q, err := range s.client.Questions.List(context.Background(), id) {
 			if err == nil {
 				question = q.ID
 			}
@@ -439,25 +362,10 @@ func TestAPermissionIsAskedAndAnsweredWhileTheServerIsDead(t *testing.T) {
 	})
 	s.kill()
 	s.start()
-	if err := s.client.Answer(t.Context(), question, api.Answer{Action: "allow"}); err != nil {
+	if err := s.client.Questions.Answer(t.Context(), question, api.Answer{Action: "allow"}); err != nil {
 		t.Fatal(err)
 	}
 	s.replied(s.await(id), "heard 1, told 1: may I allow")
 	s.hears(session, "two", "heard 2, told 2: two")
 	s.endSession(session)
-}
-
-func TestARunOfAUnitWithSessionsIsOneTurn(t *testing.T) {
-	t.Parallel()
-	s := newServer(t)
-	s.addTalker("talker", keptAlive)
-	s.start()
-	record, err := s.client.Submit(t.Context(), client.Submission{Unit: "talker", Input: []byte(`{"message":"alone"}`)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.replied(s.await(record.ID), "heard 1, told 1: alone")
-	if n := s.liveContainers(record.ID); n != 0 {
-		t.Errorf("%d containers are left", n)
-	}
 }

@@ -6,51 +6,74 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/cmd/aod/admin"
+	"github.com/agent-on-demand/aod/cmd/aod/agents"
+	"github.com/agent-on-demand/aod/cmd/aod/au"
+	"github.com/agent-on-demand/aod/cmd/aod/capsules"
+	"github.com/agent-on-demand/aod/cmd/aod/changes"
+	"github.com/agent-on-demand/aod/cmd/aod/cli"
+	"github.com/agent-on-demand/aod/cmd/aod/complete"
+	"github.com/agent-on-demand/aod/cmd/aod/describe"
+	"github.com/agent-on-demand/aod/cmd/aod/doctor"
+	"github.com/agent-on-demand/aod/cmd/aod/flows"
+	"github.com/agent-on-demand/aod/cmd/aod/mcp"
+	"github.com/agent-on-demand/aod/cmd/aod/models"
+	"github.com/agent-on-demand/aod/cmd/aod/questions"
+	"github.com/agent-on-demand/aod/cmd/aod/runcmd"
+	"github.com/agent-on-demand/aod/cmd/aod/runs"
+	"github.com/agent-on-demand/aod/cmd/aod/schedules"
+	"github.com/agent-on-demand/aod/cmd/aod/ui"
+	"github.com/agent-on-demand/aod/cmd/aod/units"
+	"github.com/agent-on-demand/aod/cmd/aod/validate"
 	"github.com/agent-on-demand/aod/orchestrator/kind/container"
+	"github.com/agent-on-demand/aod/runtime/docker"
 )
 
-// app is one call of the program: its streams and its global flags.
+// app is one call of the program.
 type app struct {
-	stdin  io.Reader
-	stdout *output
-	stderr *output
-
-	data  string   // --data
-	units []string // --units
-	quiet bool     // --quiet
-
-	patches *container.Patches // of --watch; else nil
-
-	server    string // --server
-	tokenFile string // --token-file
+	env    *cli.Env
+	engine func(docker.Options) (serverEngine, error) // of a server
 }
 
-// exitError ends the program with an exit code of its own. The message has been printed
-// already.
-type exitError int
+// serverEngine is what a server has its containers on.
+type serverEngine interface {
+	container.Engine
+	io.Closer
+}
 
-func (e exitError) Error() string { return "" }
+func newApp(in io.Reader, out, err *ui.Output) *app {
+	env := &cli.Env{In: in, Out: out, Err: err, Version: versionText()}
+	env.Local = func(opts cli.LocalOptions, do func(*cli.Local) error) error { return openLocal(env, opts, do) }
+	return &app{env, dockerEngine}
+}
+
+func dockerEngine(opts docker.Options) (serverEngine, error) {
+	engine, err := docker.New(opts)
+	if err != nil {
+		return nil, err
+	}
+	return engine, nil
+}
 
 // run executes the command line and returns the exit code.
 func (a *app) run(ctx context.Context, args []string) int {
 	root := a.rootCommand()
 	root.SetArgs(args)
 	err := root.ExecuteContext(ctx)
-	var code exitError
+	var code ui.ExitError
 	switch {
 	case err == nil:
 		return 0
 	case errors.As(err, &code):
 		return int(code)
-	case errors.Is(err, errReaderGone):
+	case errors.Is(err, ui.ErrReaderGone):
 		return 0 // whoever read it has had enough
 	}
-	a.stderr.fault(err)
+	a.env.Err.Fault(err)
 	return fault.ExitCode(err)
 }
 
@@ -66,84 +89,47 @@ contract, each run in a fresh container without network, root or a writable syst
   aod doctor                            see whether this machine is ready`,
 		SilenceErrors:              true,
 		SilenceUsage:               true,
-		Args:                       knownCommand,
+		Args:                       cli.KnownCommand,
 		SuggestionsMinimumDistance: 2,
-		PersistentPreRunE:          func(cmd *cobra.Command, _ []string) error { return a.checkPlace(cmd) },
+		PersistentPreRunE:          func(cmd *cobra.Command, _ []string) error { return checkPlace(cmd, a.env) },
 		RunE:                       func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.SetOut(a.stdout)
-	root.SetErr(a.stderr)
-	root.SetIn(a.stdin)
+	root.SetOut(a.env.Out)
+	root.SetErr(a.env.Err)
+	root.SetIn(a.env.In)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return fault.New(fault.Input, "%s", err).WithHint("see %s --help", cmd.CommandPath())
 	})
 	flags := root.PersistentFlags()
-	flags.StringVar(&a.data, "data", defaultData(),
+	flags.StringVar(&a.env.Data, "data", cli.DefaultData(),
 		"where runs live while they go on, and the last ones after it (AOD_DATA)")
-	flags.StringArrayVar(&a.units, "units", filepath.SplitList(os.Getenv("AOD_UNITS")),
+	flags.StringArrayVar(&a.env.Units, "units", filepath.SplitList(os.Getenv("AOD_UNITS")),
 		"a directory of capsules to find NAME in; may be repeated (AOD_UNITS)")
-	flags.StringVar(&a.server, "server", os.Getenv("AOD_SERVER"),
+	flags.StringVar(&a.env.Server, "server", os.Getenv("AOD_SERVER"),
 		"the server to use instead of this machine: http://HOST:PORT (AOD_SERVER)")
-	flags.StringVar(&a.tokenFile, "token-file", os.Getenv("AOD_TOKEN_FILE"),
+	flags.StringVar(&a.env.TokenFile, "token-file", os.Getenv("AOD_TOKEN_FILE"),
 		"the file that holds that server's token (AOD_TOKEN_FILE)")
-	flags.BoolVarP(&a.quiet, "quiet", "q", false, "no progress and no log lines, only results and errors")
-	root.AddCommand(
-		a.initCommand(), a.validateCommand(), a.buildCommand(), a.runCommand(), a.shellCommand(), a.auCommand(),
-		a.agentCommand(), a.mcpCommand(), a.flowCommand(), a.questionsCommand(), a.diffCommand(), a.applyCommand(),
-		a.answerCommand(), a.shortAnswerCommand("approve"), a.shortAnswerCommand("reject"),
-		a.testCommand(), a.serveCommand(), a.configCommand(), a.doctorCommand(), a.versionCommand(),
-		a.psCommand(), a.runsCommand(), a.logsCommand(), a.cancelCommand(), a.sayCommand(), a.rerunCommand(),
-		a.unitsCommand(), a.scheduleCommand(), a.describeCommand(), a.poolCommand(), a.modelsCommand(),
-		a.pruneCommand(), a.backupCommand(), a.restoreCommand(),
-		a.tokenCommand(), a.secretCommand(), a.checkAgentCommand(),
-	)
-	a.completeCommands(root)
+	flags.BoolVarP(&a.env.Quiet, "quiet", "q", false, "no progress and no log lines, only results and errors")
+	root.AddCommand(a.commands()...)
+	complete.Commands(a.env, root)
 	return root
 }
 
-// knownCommand refuses the rest of a command line that names no command.
-func knownCommand(cmd *cobra.Command, args []string) error {
-	if len(args) == 0 {
-		return nil
-	}
-	err := fault.New(fault.Input, "there is no command %q", args[0]).WithHint("see %s --help", cmd.CommandPath())
-	if known := cmd.SuggestionsFor(args[0]); len(known) > 0 {
-		return err.WithHint("did you mean %s?", strings.Join(known, " or "))
-	}
-	return err
-}
-
-// defaultData is the default data directory of a user (XDG Base Directory).
-func defaultData() string {
-	if dir := os.Getenv("AOD_DATA"); dir != "" {
-		return dir
-	}
-	if dir := os.Getenv("XDG_DATA_HOME"); filepath.IsAbs(dir) {
-		return filepath.Join(dir, "aod")
-	}
-	home, err := os.UserHomeDir()
-	if err != nil {
-		return filepath.Join(os.TempDir(), "aod-data")
-	}
-	return filepath.Join(home, ".local", "share", "aod")
-}
-
-// exactly accepts that many arguments, and names them if there are more or fewer.
-func exactly(n int, what string) cobra.PositionalArgs { return between(n, n, what) }
-
-func between(least, most int, what string) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		if least <= len(args) && len(args) <= most {
-			return nil
-		}
-		return fault.New(fault.Input, "%s takes %s", cmd.CommandPath(), what).
-			WithHint("see %s --help", cmd.CommandPath())
-	}
-}
-
-// note prints a remark, unless --quiet.
-func (a *app) note(format string, args ...any) {
-	if !a.quiet {
-		a.stderr.line(format, args...)
+// commands are those of the nouns. Add new ones here.
+func (a *app) commands() []*cobra.Command {
+	env := a.env
+	return []*cobra.Command{
+		capsules.InitCommand(env), capsules.BuildCommand(env), capsules.TestCommand(env), capsules.ShellCommand(env),
+		validate.Command(env), describe.Command(env), units.Command(env), schedules.Command(env),
+		runcmd.Command(env), runcmd.RerunCommand(env),
+		runs.Command(env), runs.PsCommand(env), runs.LogsCommand(env), runs.CancelCommand(env), runs.SayCommand(env),
+		questions.Command(env), questions.AnswerCommand(env),
+		questions.ShortAnswerCommand(env, "approve"), questions.ShortAnswerCommand(env, "reject"),
+		changes.DiffCommand(env), changes.ApplyCommand(env),
+		au.Command(env), agents.Command(env), agents.CheckAgentCommand(env), flows.Command(env), models.Command(env),
+		mcp.Command(env, a.ownUnits),
+		a.serveCommand(), doctor.Command(env), versionCommand(env),
+		admin.ConfigCommand(env), admin.PoolCommand(env), admin.PruneCommand(env), admin.BackupCommand(env),
+		admin.RestoreCommand(env), admin.TokenCommand(env), admin.SecretCommand(env),
 	}
 }

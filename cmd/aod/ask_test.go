@@ -29,7 +29,7 @@ func (s *server) asking(question string) string { return s.call("person", `{"ask
 func (s *server) question(run string) (found api.Question) {
 	s.t.Helper()
 	testkit.Eventually(s.t, "the run asks", func() bool {
-		for q, err := range s.client.Questions(context.Background(), run) {
+		for q, err := range s.client.Questions.List(context.Background(), run) {
 			found = q
 			return err == nil
 		}
@@ -38,14 +38,23 @@ func (s *server) question(run string) (found api.Question) {
 	return found
 }
 
+func (s *server) approve(q api.Question) {
+	s.t.Helper()
+	if err := s.client.Questions.Answer(s.t.Context(), q.ID, api.Answer{Action: "approve"}); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
 func newAskServer(t *testing.T) *server {
-	s := newServer(t, "--concurrency", "1")
-	s.addCaller("person", personScript)
+	s := newInside(t, "--concurrency", "1")
+	s.addCaller("person", "")
+	s.runs("person", personInside)
 	s.start()
 	return s
 }
 
 func TestAPersonAnswersAProgram(t *testing.T) {
+	t.Parallel()
 	s := newAskServer(t)
 	run := s.asking(`{"text":"May I?","kind":"approval"}}`)
 	q := s.question(run)
@@ -55,7 +64,7 @@ func TestAPersonAnswersAProgram(t *testing.T) {
 	var record api.Record
 	var err error
 	testkit.Eventually(t, "the run goes on, which its program may be quicker than", func() bool {
-		record, err = s.client.Run(t.Context(), run)
+		record, err = s.client.Runs.Get(t.Context(), run)
 		return err != nil || record.State == api.Running
 	})
 	if err != nil || record.Question == nil || record.Question.ID != q.ID || record.Question.Kind != q.Kind {
@@ -93,7 +102,7 @@ func TestAPersonAnswersAProgram(t *testing.T) {
 func (s *server) toldOfQuestion(run string, want ...api.QuestionState) {
 	s.t.Helper()
 	var told []api.QuestionState
-	for event, err := range s.client.Events(s.t.Context(), run, 0) {
+	for event, err := range s.client.Runs.Events(s.t.Context(), run, 0) {
 		if err != nil {
 			s.t.Fatal(err)
 		}
@@ -117,6 +126,7 @@ func (s *server) toldOfQuestion(run string, want ...api.QuestionState) {
 }
 
 func TestAPersonSaysSomething(t *testing.T) {
+	t.Parallel()
 	s := newAskServer(t)
 	run := s.asking(`{"text":"Who?"}}`)
 	s.question(run)
@@ -126,7 +136,7 @@ func TestAPersonSaysSomething(t *testing.T) {
 	}
 	run = s.asking(`{"text":"How many?","schema":{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}}}`)
 	q := s.question(run)
-	if err := s.client.Answer(t.Context(), q.ID, api.Answer{Action: "answer", Form: []byte(`{"n":"x"}`)}); !fault.Is(err, fault.Input) {
+	if err := s.client.Questions.Answer(t.Context(), q.ID, api.Answer{Action: "answer", Form: []byte(`{"n":"x"}`)}); !fault.Is(err, fault.Input) {
 		t.Errorf("an answer that breaks the form: %v", err)
 	}
 	s.aod("answer", run, "answer", "--set", "n=3")
@@ -142,6 +152,7 @@ func TestAPersonSaysSomething(t *testing.T) {
 }
 
 func TestAKeyBelongsToOneQuestion(t *testing.T) {
+	t.Parallel()
 	s := newAskServer(t)
 	run := s.call("person", `{"again":true,"ask":{"text":"Who?","kind":"auth"}}`)
 	s.question(run)
@@ -152,6 +163,7 @@ func TestAKeyBelongsToOneQuestion(t *testing.T) {
 }
 
 func TestAnUnattendedRunIsDenied(t *testing.T) {
+	t.Parallel()
 	s := newAskServer(t)
 	record, err := s.submit(t.Context(), client.Submission{Unit: "person", Input: []byte(`{"ask":{"text":"Who?"}}`), Unattended: true})
 	if err != nil {
@@ -163,22 +175,24 @@ func TestAnUnattendedRunIsDenied(t *testing.T) {
 }
 
 func TestTheQuestionsOfARunCloseWithIt(t *testing.T) {
+	t.Parallel()
 	s := newAskServer(t)
 	run := s.asking(`{"text":"May I?","kind":"approval"}}`)
 	q := s.question(run)
-	if _, err := s.client.Cancel(t.Context(), run, ""); err != nil {
+	if _, err := s.client.Runs.Cancel(t.Context(), run, ""); err != nil {
 		t.Fatal(err)
 	}
 	if record := s.await(run); record.Question != nil {
 		t.Errorf("its record has the question %+v", record.Question)
 	}
 	s.toldOfQuestion(run, api.QuestionOpen, api.QuestionClosed)
-	if err := s.client.Answer(t.Context(), q.ID, api.Answer{Action: "approve"}); !fault.Is(err, fault.Conflict) {
+	if err := s.client.Questions.Answer(t.Context(), q.ID, api.Answer{Action: "approve"}); !fault.Is(err, fault.Conflict) {
 		t.Errorf("an answer to no question: %v", err)
 	}
 }
 
 func TestAnswersOfTheCommandLine(t *testing.T) {
+	t.Parallel()
 	s := newServer(t)
 	s.addCaller("person", personScript)
 	for _, c := range []struct{ answer, question, want string }{

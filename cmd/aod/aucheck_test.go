@@ -4,13 +4,13 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/agent-on-demand/aod/capsule"
 	"github.com/agent-on-demand/aod/capsule/au/check"
+	"github.com/agent-on-demand/aod/cmd/aod/au"
+	"github.com/agent-on-demand/aod/internal/checklist"
 	"github.com/agent-on-demand/aod/runtime/docker/dockertest"
 )
 
@@ -25,19 +25,19 @@ func unitOf(t *testing.T, name string) string {
 }
 
 // checked is what `aod au check --json` says of a unit.
-func checked(t *testing.T, args ...string) (code int, report auReport) {
+func checked(t *testing.T, args ...string) (code int, report au.Report) {
 	t.Helper()
-	code, stdout, stderr := command(t, t.Context(), append([]string{"au", "check", "--quiet", "--json"}, args...)...)
+	code, stdout, stderr := command(t, t.Context(), append([]string{"au", "check", "--quiet", "--json", "--data", t.TempDir()}, args...)...)
 	if err := json.Unmarshal([]byte(stdout), &report); err != nil {
 		t.Fatalf("code %d, %v: %s%s", code, err, stdout, stderr)
 	}
 	return code, report
 }
 
-func idsOf(r auReport, m check.Mark) []string {
+func idsOf(r au.Report, m check.Verdict) []string {
 	ids := []string{}
-	for _, result := range r.Results {
-		if result.Mark == m {
+	for _, result := range r.Checks {
+		if result.Verdict == m {
 			ids = append(ids, result.ID)
 		}
 	}
@@ -49,53 +49,62 @@ var uncounted = []string{}
 
 func TestAGoodAgenticUnitBreaksNoRule(t *testing.T) {
 	dockertest.Require(t)
+	t.Parallel()
 	dir := unitOf(t, "au-good")
-	alone(t)
 	code, report := checked(t, dir)
-	if diff := cmp.Diff(uncounted, idsOf(report, check.NotApplicable)); diff != "" || code != 0 || report.Count(check.Pass) != len(check.Checks)-len(uncounted) {
+	if diff := cmp.Diff(uncounted, idsOf(report, check.NotApplicable)); diff != "" || code != 0 || report.Checks.Count(check.Pass) != len(check.Checks)-len(uncounted) {
 		t.Errorf("code %d, %s\n%+v", code, diff, report)
 	}
 }
 
+// usualBreaker is the only one of the short form: the rules of the others are broken by variants.
+const usualBreaker = "au-careless"
+
 // breakers are units of testdata, and all that has to be found of them.
 var breakers = []struct {
 	unit  string
-	flags []string
+	waits bool // with its sample
 	fails []string
 }{
-	{"au-careless", nil, []string{
+	{"au-careless", false, []string{
 		"stdout-json-only", "stderr-only-errors", "exit-codes",
 		"no-model-download", "path-traversal", "exit-huge-input", "secrets-not-echoed", "no-network", "no-files-written",
 		"error-messages", "exit-empty-input", "exit-corrupt-input", "exit-missing-model", "out-of-memory",
 		"readme", "capabilities", "config-documented", "license", "unit-tests", "integration-tests", "deterministic", "memory-bound",
 	}},
-	{"au-trusting", nil, []string{
+	{"au-trusting", false, []string{
 		"path-traversal", "error-messages", "out-of-memory",
 		"readme", "license", "unit-tests", "integration-tests",
 	}},
-	{"au-stubborn", []string{"--timeout", "4s", "--sample", "wait"}, []string{
+	{"au-stubborn", true, []string{
 		"describe", "describe-schema", "stdin-bytes", "exit-codes",
 		"readme", "license", "unit-tests", "integration-tests", "deterministic", "in-time",
 	}},
-	{"au-deaf", []string{"--timeout", "4s", "--sample", "wait"}, []string{
+	{"au-deaf", true, []string{
 		"describe", "describe-schema",
 		"readme", "license", "unit-tests", "integration-tests",
 	}},
 }
 
 func TestRuleBreakersAreFoundOut(t *testing.T) {
+	t.Parallel()
 	dockertest.Require(t)
 	for _, c := range breakers {
-		t.Run(strings.Join(append([]string{c.unit}, c.flags...), " "), func(t *testing.T) {
-			dir := unitOf(t, c.unit)
-			alone(t)
-			if err := os.WriteFile("wait", []byte("wait\n"), 0o600); err != nil {
-				t.Fatal(err)
+		if c.unit != usualBreaker && number(t, "AOD_VARIANTS", 0) == 0 {
+			continue
+		}
+		t.Run(c.unit, func(t *testing.T) {
+			t.Parallel()
+			dir, sample := unitOf(t, c.unit), filepath.Join(t.TempDir(), "wait")
+			write(t, "wait\n", sample)
+			args := []string{dir}
+			if c.waits {
+				args = append(args, "--sample", sample, "--timeout", "4s")
 			}
-			code, report := checked(t, append([]string{dir}, c.flags...)...)
-			if len(c.flags) > 0 && !cmp.Equal(c.fails, idsOf(report, check.Fail)) {
+			code, report := checked(t, args...)
+			if c.waits && !cmp.Equal(c.fails, idsOf(report, check.Fail)) {
 				// On a busy machine even what doesn't wait may take so long.
-				code, report = checked(t, append([]string{dir, "--timeout", "1m"}, c.flags[2:]...)...)
+				code, report = checked(t, append(args, "--timeout", "1m")...)
 			}
 			if diff := cmp.Diff(c.fails, idsOf(report, check.Fail)); diff != "" || code != 1 {
 				t.Errorf("code %d, %s\n%+v", code, diff, report)
@@ -118,10 +127,9 @@ func TestEveryCheckHasItsBreaker(t *testing.T) {
 	}
 }
 
-func TestAProgramAloneHasNoSource(t *testing.T) {
-	_, data := alone(t)
-	a := &app{data: data}
-	if got := a.sourceOf(&capsule.Capsule{Dir: filepath.Join(data, "au", "0123")}); got != nil {
-		t.Errorf("%+v", got)
+func TestAReportOfAUnitIsJSON(t *testing.T) {
+	raw, err := json.Marshal(au.Report{Unit: "x", Checks: checklist.Results{{ID: "describe", Title: "T", Section: "4.1", Verdict: check.Fail, Why: "because"}}})
+	if want := `{"unit":"x","checks":[{"id":"describe","title":"T","section":"4.1","verdict":"fail","why":"because"}]}`; err != nil || string(raw) != want {
+		t.Errorf("%s, %v\nwant %s", raw, err, want)
 	}
 }

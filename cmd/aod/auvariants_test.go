@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -20,6 +19,11 @@ import (
 	"github.com/agent-on-demand/aod/capsule"
 	"github.com/agent-on-demand/aod/capsule/au/check"
 	"github.com/agent-on-demand/aod/capsule/unit"
+	"github.com/agent-on-demand/aod/cmd/aod/au"
+	"github.com/agent-on-demand/aod/cmd/aod/cli"
+	"github.com/agent-on-demand/aod/cmd/aod/progress"
+	"github.com/agent-on-demand/aod/cmd/aod/ui"
+	"github.com/agent-on-demand/aod/internal/checklist"
 	"github.com/agent-on-demand/aod/runtime/docker/dockertest"
 )
 
@@ -107,17 +111,14 @@ var variants = map[string][]string{
 	"random-order": {"deterministic"},
 }
 
-// sealedVariants break rules that only a sandbox can watch.
+// sealedVariants break rules that only a sandbox can watch. Each takes up to fifty of them, so that the long
+// form alone has them: make long
 var sealedVariants = map[string][]string{
 	"fetches-the-model": {"no-model-download", "no-network"},
 	"leaves-a-file":     {"no-files-written"},
 	"leaves-a-process":  {"no-leaks"},
 	"eats-all-memory":   {"exit-codes", "exit-huge-input", "error-messages", "out-of-memory", "memory-bound"},
-}
 
-// moreSealedVariants break these rules in further ways. Each takes up to fifty sandboxes. The usual form
-// takes usualVariants alone, which show what no unit of testdata does; the long one takes all: make long
-var moreSealedVariants = map[string][]string{
 	"goes-on-without-the-model": {"no-model-download", "exit-missing-model"},
 	"connects":                  {"no-network"},
 	"binds":                     {"no-network"},
@@ -135,7 +136,6 @@ var moreSealedVariants = map[string][]string{
 var (
 	soundVariants = []string{"", "takes-anything", "warns", "names-its-codes", "chats", "list", "other-order", "no-parameters", "streams"}
 	sealedSound   = []string{"", "writes-to-no-file", "streams"}
-	usualVariants = []string{"leaves-a-process", "writes-to-no-file"}
 )
 
 // variantUnit builds the unit of testdata, and returns the directory with its source.
@@ -171,19 +171,19 @@ func variantOptions(dir, name string) check.Options {
 	return opts
 }
 
-func judgeVariant(t *testing.T, starter check.Starter, opts check.Options, want []string) check.Report {
+func judgeVariant(t *testing.T, starter check.Starter, opts check.Options, want []string) checklist.Results {
 	t.Helper()
 	want = append([]string{}, want...)
 	report, err := check.Unit(t.Context(), starter, opts)
-	if opts.Timeout == hangTime && !cmp.Equal(want, idsOf(auReport{Report: report}, check.Fail)) {
+	if opts.Timeout == hangTime && !cmp.Equal(want, idsOf(au.Report{Checks: report}, check.Fail)) {
 		opts.Timeout = time.Minute // on a busy machine even what doesn't hang may take so long
 		report, err = check.Unit(t.Context(), starter, opts)
 	}
-	got := idsOf(auReport{Report: report}, check.Fail)
+	got := idsOf(au.Report{Checks: report}, check.Fail)
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("%v %s", err, diff)
-		for _, r := range report.Results {
-			if r.Mark == check.Fail {
+		for _, r := range report {
+			if r.Verdict == check.Fail {
 				t.Logf("%s: %s", r.ID, r.Why)
 			}
 		}
@@ -244,39 +244,31 @@ func TestEachSourceThatLacksSomethingIsFoundByItsRule(t *testing.T) {
 }
 
 func TestEachVariantIsFoundByItsRuleInSandboxes(t *testing.T) {
+	onlyLong(t, "AOD_VARIANTS")
 	dockertest.Require(t)
 	dir := variantUnit(t)
 	_, data := alone(t)
-	a := &app{data: data, stdout: discard(), stderr: discard(), quiet: true}
+	a := newApp(nil, discard(), discard())
+	a.env.Data, a.env.Quiet = data, true
 	c, err := capsule.Load(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	broken := maps.Clone(sealedVariants)
-	maps.Copy(broken, moreSealedVariants)
-	long := number(t, "AOD_VARIANTS", 0) > 0
-	isTaken := func(name string) bool { return long || slices.Contains(usualVariants, name) }
-	err = a.withLocal(t.Context(), func(l *local) error {
-		starter := auStarter{containers: l.containers, unit: unit.Of(c), view: newView(a.stderr, c.Name, true)}
+	err = cli.WithLocal(t.Context(), a.env, func(l *cli.Local) error {
+		starter := au.Starter{Containers: l.Containers, Unit: unit.Of(c), View: progress.New(a.env.Err, c.Name, true)}
 		t.Run("all", func(t *testing.T) {
-			for name, want := range broken {
-				if !isTaken(name) {
-					continue
-				}
+			for name, want := range sealedVariants {
 				t.Run(name, func(t *testing.T) {
 					t.Parallel()
 					judgeVariant(t, sealed{starter, name}, variantOptions(dir, name), want)
 				})
 			}
 			for _, name := range sealedSound {
-				if !isTaken(name) {
-					continue
-				}
 				t.Run("sound: "+name, func(t *testing.T) {
 					t.Parallel()
 					report := judgeVariant(t, sealed{starter, name}, variantOptions(dir, name), nil)
 					if n := report.Count(check.NotApplicable); n > 0 {
-						t.Errorf("%d were not seen: %+v", n, idsOf(auReport{Report: report}, check.NotApplicable))
+						t.Errorf("%d were not seen: %+v", n, idsOf(au.Report{Checks: report}, check.NotApplicable))
 					}
 				})
 			}
@@ -288,17 +280,17 @@ func TestEachVariantIsFoundByItsRuleInSandboxes(t *testing.T) {
 	}
 }
 
-func discard() *output { return &output{Writer: io.Discard} }
+func discard() *ui.Output { return &ui.Output{Writer: io.Discard} }
 
 // sealed starts a variant in a sandbox.
 type sealed struct {
-	auStarter
+	au.Starter
 	variant string
 }
 
 func (s sealed) Start(ctx context.Context, trial check.Trial) (check.Observed, error) {
 	trial.Env = append(slices.Clone(trial.Env), "VARIANT="+s.variant)
-	return s.auStarter.Start(ctx, trial)
+	return s.Starter.Start(ctx, trial)
 }
 
 // process starts a variant as a process of this machine: what only a sandbox counts stays

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"errors"
 	"os"
 	"os/exec"
@@ -9,16 +8,17 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/agent-on-demand/aod/api"
-	"github.com/agent-on-demand/aod/client"
-	"github.com/agent-on-demand/aod/internal/testing/testkit"
 )
 
 // command runs one over the server's data directory.
 func (s *server) command(args ...string) (said string, code int) {
 	s.t.Helper()
+	if s.inside != nil {
+		code, out, told := command(s.t, s.t.Context(), append([]string{"--data", s.data}, args...)...)
+		return out + told, code
+	}
 	return runAOD(s.t, s.data, args...)
 }
 
@@ -44,11 +44,11 @@ func (s *server) mustDo(args ...string) {
 func (s *server) records() map[string]api.Record {
 	s.t.Helper()
 	all := map[string]api.Record{}
-	for listed, err := range s.client.Runs(s.t.Context(), api.Filter{}) {
+	for listed, err := range s.client.Runs.List(s.t.Context(), api.Filter{}) {
 		if err != nil {
 			s.t.Fatal(err)
 		}
-		record, err := s.client.Run(s.t.Context(), listed.ID)
+		record, err := s.client.Runs.Get(s.t.Context(), listed.ID)
 		if err != nil {
 			s.t.Fatal(err)
 		}
@@ -57,75 +57,12 @@ func (s *server) records() map[string]api.Record {
 	return all
 }
 
-func TestAKilledBackupLeavesTheOldFile(t *testing.T) {
-	t.Parallel()
-	s := newServer(t)
-	s.addWorker("worker", "")
-	s.start()
-	s.await(s.mustSubmit("worker", work{Mark: 1}))
-	big := filepath.Join(t.TempDir(), "doc")
-	write(t, strings.Repeat("0123456789abcdef", 1<<20), big) // 16 MiB
-	record, err := s.submit(t.Context(), client.Submission{
-		Unit: "worker", Input: work{Mark: 2}.input(), Files: []client.InputFile{{Field: "doc", Path: big}},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.await(record.ID)
-	dir := t.TempDir()
-	file := filepath.Join(dir, "aod.tar.gz")
-	s.mustDo("backup", file)
-	var before []byte
-	testkit.Eventually(t, "a backup is killed when a part of it is written, before which it may end", func() bool {
-		if before, err = os.ReadFile(file); err != nil {
-			t.Fatal(err)
-		}
-		return s.killsBackup(file)
-	})
-	if after, err := os.ReadFile(file); err != nil || !bytes.Equal(before, after) {
-		t.Errorf("the old file has %d bytes instead of %d, %v", len(after), len(before), err)
-	}
-	s.mustDo("backup", file)
-	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 1 {
-		t.Errorf("there are %v, %v", entries, err)
-	}
-}
-
-// killsBackup begins a backup, and reports whether it was killed when a part of it was written.
-func (s *server) killsBackup(file string) bool {
-	s.t.Helper()
-	part := filepath.Join(filepath.Dir(file), ".temp-"+filepath.Base(file), "archive")
-	_ = os.Remove(part) // that of one that was killed before
-	cmd := exec.Command("aod", "--data", s.data, "backup", file)
-	if err := cmd.Start(); err != nil {
-		s.t.Fatal(err)
-	}
-	ended := make(chan error, 1)
-	go func() { ended <- cmd.Wait() }()
-	isThere := func() bool {
-		info, err := os.Stat(part)
-		return err == nil && info.Size() > 0
-	}
-	for !isThere() {
-		select {
-		case err := <-ended:
-			if err != nil {
-				s.t.Fatalf("a backup that was left alone: %v", err)
-			}
-			return false
-		case <-time.After(time.Millisecond):
-		}
-	}
-	_ = cmd.Process.Kill() // it may have ended
-	return <-ended != nil && isThere()
-}
-
 func TestRestoreRefuses(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
-	s.addWorker("worker", "")
+	s.addFlow("count", "", countFlow)
 	s.start()
-	id := s.mustSubmit("worker", work{Mark: 1})
+	id := s.call("count", "{}")
 	s.await(id)
 	dir := t.TempDir()
 	file := filepath.Join(dir, "aod.tar.gz")
@@ -156,7 +93,7 @@ func TestRestoreRefuses(t *testing.T) {
 
 	s.mustDo("restore", "--force", file)
 	s.start() // with the token that it had
-	if record, err := s.client.Run(t.Context(), id); err != nil || record.Outcome != api.Success {
+	if record, err := s.client.Runs.Get(t.Context(), id); err != nil || record.Outcome != api.Success {
 		t.Errorf("%+v, %v", record, err)
 	}
 	if aside, _ := filepath.Glob(s.home() + ".before-*"); len(aside) != 1 {

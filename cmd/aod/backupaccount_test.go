@@ -45,7 +45,7 @@ func (s *server) tell(ids []string) account {
 		Schedules: map[string]api.Schedule{}, Histories: map[string][]api.Occurrence{},
 	}
 	for _, id := range ids {
-		record, err := s.client.Run(s.t.Context(), id)
+		record, err := s.client.Runs.Get(s.t.Context(), id)
 		if err != nil {
 			s.t.Fatalf("run %s: %v", id, err)
 		}
@@ -55,12 +55,12 @@ func (s *server) tell(ids []string) account {
 		}
 		s.digest(filepath.Join(layout.Runs, id), all.Files)
 	}
-	for schedule, err := range s.client.Schedules(s.t.Context()) {
+	for schedule, err := range s.client.Schedules.List(s.t.Context()) {
 		if err != nil {
 			s.t.Fatal(err)
 		}
 		all.Schedules[schedule.Name] = schedule
-		for occurrence, err := range s.client.Occurrences(s.t.Context(), schedule.Name) {
+		for occurrence, err := range s.client.Schedules.Occurrences(s.t.Context(), schedule.Name) {
 			if err != nil {
 				s.t.Fatal(err)
 			}
@@ -73,7 +73,7 @@ func (s *server) tell(ids []string) account {
 
 func (s *server) steps(id string) (steps []api.Step) {
 	s.t.Helper()
-	for step, err := range s.client.Steps(s.t.Context(), id) {
+	for step, err := range s.client.Flows.Steps(s.t.Context(), id) {
 		if err != nil {
 			s.t.Fatal(err)
 		}

@@ -17,15 +17,10 @@ import (
 	"github.com/agent-on-demand/aod/internal/testing/testkit"
 )
 
-const usualBackupKills = 3
-
-// The long form is: AOD_KILLS=10 go test -race -run TestAKilledBackup ./cmd/aod
 func TestAKilledBackupLeavesNothingThatRestores(t *testing.T) {
 	t.Parallel()
-	seed := number(t, "AOD_SEED", int(time.Now().UnixNano()%1e9))
-	kills := number(t, "AOD_KILLS", usualBackupKills)
-	t.Logf("to be repeated with AOD_SEED=%d AOD_KILLS=%d", seed, kills)
-	b := &killedBackup{server: newServer(t), dice: rand.New(rand.NewPCG(uint64(seed), 0)), dir: t.TempDir(), left: map[string]int{}}
+	kills := long(t, "AOD_KILLS")
+	b := &killedBackup{server: newServer(t), dice: dice(t), dir: t.TempDir(), left: map[string]int{}}
 	b.addWorker("worker", "")
 	b.start()
 	b.fill()
@@ -151,7 +146,7 @@ func (b *killedBackup) restores(name string) bool {
 	db := after.openStore()
 	defer db.Close()
 	for id := range b.records {
-		if run, err := db.Run(b.t.Context(), id); err != nil || !run.Finished {
+		if run, err := db.Runs.Get(b.t.Context(), id); err != nil || !run.Finished {
 			b.t.Errorf("%s is restored without run %s: %v", name, id, err)
 		}
 	}
@@ -163,7 +158,7 @@ func (b *killedBackup) judgeServer(round int) {
 	b.t.Helper()
 	testkit.Eventually(b.t, "the server is ready", func() bool { return b.status("/readyz") == http.StatusOK })
 	for id, before := range b.records {
-		now, err := b.client.Run(b.t.Context(), id)
+		now, err := b.client.Runs.Get(b.t.Context(), id)
 		if diff := cmp.Diff(before, now); diff != "" || err != nil {
 			b.t.Errorf("run %s has changed, %v: %s", id, err, diff)
 		}

@@ -20,9 +20,6 @@ import (
 )
 
 const (
-	// AOD_RUNS is how many runs the server has behind it when it is backed up. The long form,
-	// with 10,000, is in `make long`.
-	usualRuns = 200
 	flockRuns = 50 // of a flow, with that of the flow itself
 
 	countFlow = `{nodes: {one: {set: {n: 1}}}, output: {n: "${{ state.n }}"}}` // needs no sandbox
@@ -33,8 +30,10 @@ const (
 // A backup that is made while five runs a second are accepted has whatever was told before:
 // elsewhere all of it is told in the same words, and what wasn't over goes on.
 func TestABackupUnderLoadHasAllThatWasTold(t *testing.T) {
+	t.Parallel()
+	runs := long(t, "AOD_RUNS") // that the server has behind it
 	s := newWellUsed(t)
-	s.makeRuns(number(t, "AOD_RUNS", usualRuns))
+	s.makeRuns(runs)
 	before := s.tell(s.finished())
 	question := s.question(s.call("asks", "{}"))
 	s.submitDocument(3)
@@ -174,19 +173,19 @@ func (s *wellUsed) makeSchedules() {
 		if spec.Unit == "note" {
 			files = []client.InputFile{{Field: "doc", Path: doc}}
 		}
-		if _, _, err := s.client.PutSchedule(s.t.Context(), name, spec, files); err != nil {
+		if _, _, err := s.client.Schedules.Put(s.t.Context(), name, spec, files); err != nil {
 			s.t.Fatal(err)
 		}
 	}
 	s.putSoon("once", api.ScheduleSpec{Unit: "count"}, 5*time.Second)
-	if _, err := s.client.RunSchedule(s.t.Context(), "paused"); err != nil {
+	if _, err := s.client.Schedules.Run(s.t.Context(), "paused"); err != nil {
 		s.t.Fatal(err)
 	}
-	if _, err := s.client.PauseSchedule(s.t.Context(), "paused"); err != nil {
+	if _, err := s.client.Schedules.Pause(s.t.Context(), "paused"); err != nil {
 		s.t.Fatal(err)
 	}
 	testkit.Eventually(s.t, "the schedule is over", func() bool {
-		once, err := s.client.Schedule(s.t.Context(), "once")
+		once, err := s.client.Schedules.Get(s.t.Context(), "once")
 		return err == nil && once.State == api.ScheduleEnded
 	})
 }
@@ -198,7 +197,7 @@ func (s *server) putSoon(name string, spec api.ScheduleSpec, after time.Duration
 	for {
 		at := time.Now().Add(after).UTC()
 		spec.At = at.Format(time.RFC3339Nano)
-		_, _, err := s.client.PutSchedule(s.t.Context(), name, spec, nil)
+		_, _, err := s.client.Schedules.Put(s.t.Context(), name, spec, nil)
 		if err == nil {
 			return
 		}

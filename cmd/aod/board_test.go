@@ -119,7 +119,7 @@ func (s busy) refuseSome() {
 	s.t.Helper()
 	var ids []string
 	for refused := 0; refused < 2; {
-		record, err := s.client.Submit(s.t.Context(), client.Submission{Unit: "worker", Input: work{Ticks: 10}.input()})
+		record, err := s.client.Runs.Submit(s.t.Context(), client.Submission{Unit: "worker", Input: work{Ticks: 10}.input()})
 		if err != nil {
 			refused++
 			continue
@@ -151,7 +151,7 @@ func (s busy) beBusy() (stop func()) {
 // repeat has runs of a unit made, one after the other.
 func (s busy) repeat(ctx context.Context, unit, input string) {
 	for ctx.Err() == nil {
-		_, err := s.client.Submit(ctx, client.Submission{Unit: unit, Input: json.RawMessage(input), Wait: patienceTime / 2})
+		_, err := s.client.Runs.Submit(ctx, client.Submission{Unit: unit, Input: json.RawMessage(input), Wait: patienceTime / 2})
 		if err == nil {
 			continue
 		}

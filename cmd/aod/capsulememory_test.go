@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/agent-on-demand/aod/handoff"
+	"github.com/agent-on-demand/aod/handoff/capsuleapi"
 	"github.com/agent-on-demand/aod/handoff/gateway"
 	"github.com/agent-on-demand/aod/handoff/gateway/catalog"
 	"github.com/agent-on-demand/aod/handoff/relay"
@@ -51,12 +52,12 @@ func capsuleAPI(t *testing.T, run string, memory *bytegate.Gate) (socket string)
 		t.Fatal(err)
 	}
 	servers := memoryServers{make(chan struct{})}
-	h := handoff.NewHandler(handoff.Caller{Run: run, Root: run, Unit: "unit", Grants: []string{"callee"}}, &anyRuns{}, handoff.Limits{Memory: memory}, nil,
+	h := capsuleapi.NewHandler(handoff.Caller{Run: run, Root: run, Unit: "unit", Grants: []string{"callee"}}, &anyRuns{}, handoff.Limits{Memory: memory}, nil,
 		mcpMount(slog.New(slog.DiscardHandler)),
-		handoff.Mount{Path: relay.Prefix + "{unit}", New: func(*handoff.Broker) http.Handler {
+		capsuleapi.Mount{Path: relay.Prefix + "{unit}", New: func(*handoff.Broker) http.Handler {
 			return relay.NewDoor(servers, relay.DoorOptions{Sessions: 2, Logger: slog.New(slog.DiscardHandler)})
 		}},
-		handoff.Mount{Path: "/v1/", New: func(*handoff.Broker) http.Handler { return gw.Handler(gateway.Session{Run: run}) }},
+		capsuleapi.Mount{Path: "/v1/", New: func(*handoff.Broker) http.Handler { return gw.Handler(gateway.Session{Run: run}) }},
 	)
 	dir, err := os.MkdirTemp("", "aod") // t.TempDir is too long for a socket
 	if err != nil {
@@ -69,7 +70,7 @@ func capsuleAPI(t *testing.T, run string, memory *bytegate.Gate) (socket string)
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	served := make(chan error, 1)
-	go func() { served <- handoff.Serve(ctx, listener, h, nil) }()
+	go func() { served <- capsuleapi.Serve(ctx, listener, h, nil) }()
 	t.Cleanup(func() {
 		close(servers.end)
 		stop()

@@ -68,7 +68,7 @@ func serveEcho(t *testing.T, forgets bool) (e *echoAgent, target string) {
 
 func TestCheckAgent(t *testing.T) {
 	alone(t)
-	t.Setenv(targetsVariable, "")
+	t.Setenv("AGENT_CONTRACT_TARGETS", "")
 	_, good := serveEcho(t, false)
 	_, forgetful := serveEcho(t, true)
 	t.Run("a good agent ends in 0", func(t *testing.T) {
@@ -88,7 +88,7 @@ func TestCheckAgent(t *testing.T) {
 		contains(t, stdout, "outputs is missing or null (Sync response shape)")
 	})
 	t.Run("as JSON, from the environment", func(t *testing.T) {
-		t.Setenv(targetsVariable, good+","+forgetful)
+		t.Setenv("AGENT_CONTRACT_TARGETS", good+","+forgetful)
 		code, stdout, _ := command(t, t.Context(), "check-agent", "--json")
 		var reports []check.Report
 		if err := json.Unmarshal([]byte(stdout), &reports); err != nil || code != 1 {

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/cmd/aod/ui"
 	"github.com/agent-on-demand/aod/orchestrator/history"
 )
 
@@ -57,5 +58,5 @@ func TestKeptRunsAreCompleted(t *testing.T) {
 func keepRun(t *testing.T, data string, record api.Record) {
 	t.Helper()
 	document := history.Past{Record: record}
-	write(t, jsonText(document), data, "history", record.ID, "past.json")
+	write(t, ui.JSON(document), data, "history", record.ID, "past.json")
 }

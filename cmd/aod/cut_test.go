@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/url"
@@ -22,13 +21,9 @@ import (
 	"github.com/agent-on-demand/aod/internal/testing/testkit"
 )
 
-// AOD_CUT is for how long the engine is away, in seconds. The long form is:
-// AOD_CUT=10 go test -race -run TestRunsOutlive ./cmd/aod
-const usualCut = 3
-
 func TestRunsOutliveTheEnginesAbsence(t *testing.T) {
 	t.Parallel()
-	cut := time.Duration(number(t, "AOD_CUT", usualCut)) * time.Second
+	cut := time.Duration(long(t, "AOD_CUT")) * time.Second
 	line := newEngineLine(t, "unix") // which is needed until the server has ended
 	s := newServer(t, "--concurrency", "4", "--retries", "0")
 	s.env = []string{"DOCKER_HOST=" + line.host()}
@@ -55,15 +50,9 @@ func TestRunsOutliveTheEnginesAbsence(t *testing.T) {
 	}
 }
 
-// AOD_CUTS is how often the way to the engine is cut at a random moment, AOD_SEED what the moments
-// are made of. The long form is: AOD_CUTS=50 go test -race -run TestNoCut ./cmd/aod
-const usualCuts = 4
-
 func TestNoCutOfTheWayToTheEngineFailsOrRepeatsARun(t *testing.T) {
 	t.Parallel()
-	seed, cuts := number(t, "AOD_SEED", int(time.Now().UnixNano()%1e9)), number(t, "AOD_CUTS", usualCuts)
-	t.Logf("to be repeated with AOD_SEED=%d AOD_CUTS=%d", seed, cuts)
-	dice := rand.New(rand.NewPCG(uint64(seed), 0))
+	cuts, dice := long(t, "AOD_CUTS"), dice(t)
 	line := newEngineLine(t, "unix") // which is needed until the server has ended
 	c := &cutting{server: newServer(t, "--concurrency", "6", "--retries", "0", "--pool", "1")}
 	c.env = []string{"DOCKER_HOST=" + line.host()}
@@ -130,7 +119,7 @@ func (c *cutting) judge() {
 	}
 	c.sizing.Wait()
 	c.endSession(c.session)
-	for run, err := range c.client.Runs(context.Background(), api.Filter{}) {
+	for run, err := range c.client.Runs.List(context.Background(), api.Filter{}) {
 		if err != nil || run.Outcome != api.Success {
 			c.t.Errorf("run %s of %s is %s: %v", run.ID, run.Unit, run.Outcome, err)
 		}
@@ -154,7 +143,7 @@ func (s *server) judgeUndisturbed(id string, w work) {
 		s.t.Error(err)
 	}
 	lines := 0
-	for range s.client.Log(context.Background(), id, false) {
+	for range s.client.Runs.Log(context.Background(), id, false) {
 		lines++
 	}
 	if lines != 1+asked.Ticks {
@@ -170,8 +159,7 @@ type engineLine struct {
 	engine  string // its socket
 
 	mu    sync.Mutex
-	hung  chan struct{} // closed when the engine answers again; nil: it does
-	entry net.Listener  // nil while it is cut
+	entry net.Listener // nil while it is cut
 	conns map[net.Conn]bool
 	work  sync.WaitGroup
 }
@@ -236,35 +224,13 @@ func (l *engineLine) cut() {
 		_ = l.entry.Close()
 	}
 	l.entry = nil
-	if l.hung != nil {
-		close(l.hung)
-		l.hung = nil
-	}
 	for conn := range l.conns {
 		_ = conn.Close()
 	}
 }
 
-// hang takes connections and has nothing answered on them, until it is cut.
-func (l *engineLine) hang() {
-	l.t.Helper()
-	l.cut()
-	l.mu.Lock()
-	l.hung = make(chan struct{})
-	l.mu.Unlock()
-	l.join()
-}
-
 // carry passes bytes on in both directions until one of them ends.
 func (l *engineLine) carry(client net.Conn) {
-	l.mu.Lock()
-	hung := l.hung
-	l.mu.Unlock()
-	if hung != nil {
-		<-hung
-		_ = client.Close()
-		return
-	}
 	engine, err := net.Dial("unix", l.engine)
 	if err != nil {
 		_ = client.Close()

@@ -18,6 +18,7 @@ import (
 // what becomes of it.
 func TestWhatWasTheConnectionToTheEngineIsToldOrMadeAnew(t *testing.T) {
 	t.Parallel()
+	onlyLong(t, "AOD_CUTS") // one of each kind
 	t.Run("the console of a command goes on, and tells of the gap", func(t *testing.T) {
 		t.Parallel()
 		line, unit := newEngineLine(t, "unix"), filepath.Join(t.TempDir(), "worker")
@@ -94,7 +95,7 @@ func TestWhatWasTheConnectionToTheEngineIsToldOrMadeAnew(t *testing.T) {
 // builds counts the steps of builds that a run has told of.
 func (s *server) builds(id string) (n int) {
 	s.t.Helper()
-	for event, err := range s.client.Events(s.t.Context(), id, 0) {
+	for event, err := range s.client.Runs.Events(s.t.Context(), id, 0) {
 		if err != nil {
 			s.t.Fatal(err)
 		}
@@ -106,19 +107,4 @@ func (s *server) builds(id string) (n int) {
 		}
 	}
 	return n
-}
-
-func TestReadinessTellsWhatToDoAboutAnEngineThatHangs(t *testing.T) {
-	t.Parallel()
-	line, s := newEngineLine(t, "unix"), newServer(t)
-	s.env = []string{"DOCKER_HOST=" + line.host()}
-	s.start()
-	line.hang()
-	testkit.Eventually(t, "the server has noticed", func() bool { return s.status("/readyz") == http.StatusServiceUnavailable })
-	for range 3 {
-		if status, said := s.answer("/readyz"); status != http.StatusServiceUnavailable || !strings.Contains(said, "has not answered") || !strings.Contains(said, "aod doctor") {
-			t.Fatalf("%d %s", status, said)
-		}
-		time.Sleep(2 * time.Second) // another probe has been answered by nobody
-	}
 }

@@ -45,6 +45,7 @@ func (s *server) damage(from, pages int64) {
 
 func TestAServerOverADamagedDatabaseServesWhatCanBeRead(t *testing.T) {
 	t.Parallel()
+	onlyLong(t, "AOD_ERRORS")
 	s := newServer(t)
 	s.addWorker("worker", "")
 	s.start()
@@ -77,7 +78,7 @@ func TestAServerOverADamagedDatabaseServesWhatCanBeRead(t *testing.T) {
 		if content, err := os.ReadFile(filepath.Join(s.home(), "runs", record.ID, "output", "copy")); err != nil || string(content) != "content" {
 			t.Errorf("the file of a run: %q, %v", content, err)
 		}
-		if _, err := s.client.Run(t.Context(), record.ID); err == nil {
+		if _, err := s.client.Runs.Get(t.Context(), record.ID); err == nil {
 			if content, err := s.file(done, "copy"); err != nil || string(content) != "content" {
 				t.Errorf("the file of a run that can be read: %q, %v", content, err)
 			}
@@ -94,7 +95,7 @@ func TestAServerOverADamagedDatabaseServesWhatCanBeRead(t *testing.T) {
 	if status := s.status("/readyz"); status != http.StatusOK {
 		t.Errorf("after the restore: %d", status)
 	}
-	if got, err := s.client.Run(t.Context(), record.ID); err != nil || got.Outcome != api.Success {
+	if got, err := s.client.Runs.Get(t.Context(), record.ID); err != nil || got.Outcome != api.Success {
 		t.Errorf("%+v, %v", got, err)
 	}
 	if got := s.await(s.mustSubmit("worker", work{Mark: 2})); got.Outcome != api.Success {
@@ -112,7 +113,7 @@ func (s *server) isDamaged(backup string) bool {
 	if status, said := s.answer("/readyz"); status != http.StatusServiceUnavailable || !strings.Contains(said, "damaged") || !strings.Contains(said, "aod restore") {
 		s.t.Errorf("readiness: %d, %s", status, said)
 	}
-	if _, err := s.client.Submit(s.t.Context(), client.Submission{Unit: "worker", Input: work{Mark: 3}.input()}); !fault.Is(err, fault.Unavailable) {
+	if _, err := s.client.Runs.Submit(s.t.Context(), client.Submission{Unit: "worker", Input: work{Mark: 3}.input()}); !fault.Is(err, fault.Unavailable) {
 		s.t.Errorf("a new run: %v", err)
 	}
 	if _, err := s.client.Prune(s.t.Context(), api.PruneOptions{OlderThan: 1}); !fault.Is(err, fault.Unavailable) {
@@ -129,7 +130,7 @@ func (s *server) isDamaged(backup string) bool {
 	}
 	listed, _ := s.answer("/v1/runs")
 	one := ""
-	for run, err := range s.client.Runs(s.t.Context(), api.Filter{}) {
+	for run, err := range s.client.Runs.List(s.t.Context(), api.Filter{}) {
 		if err == nil {
 			one = run.ID
 		}
@@ -139,6 +140,7 @@ func (s *server) isDamaged(backup string) bool {
 
 func TestADatabaseThatIsDamagedLaterEndsReadiness(t *testing.T) {
 	t.Parallel()
+	onlyLong(t, "AOD_ERRORS")
 	s := newServer(t)
 	s.addWorker("worker", "")
 	s.start()

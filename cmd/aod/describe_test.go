@@ -3,13 +3,16 @@ package main
 import (
 	"encoding/json"
 	"testing"
+
+	"github.com/agent-on-demand/aod/cmd/aod/describe"
+	"github.com/agent-on-demand/aod/cmd/aod/ui"
 )
 
 func TestAUnitOfAServerIsDescribed(t *testing.T) {
 	alone(t)
 	s := newFakeServer(t)
 	code, stdout, stderr := command(t, t.Context(), "describe", "hello", "--json", "--server", s.URL)
-	var about description
+	var about describe.Description
 	if err := json.Unmarshal([]byte(stdout), &about); code != 0 || err != nil {
 		t.Fatalf("code %d, %v: %s", code, err, stderr)
 	}
@@ -22,7 +25,7 @@ func TestWordsForAShell(t *testing.T) {
 	for word, want := range map[string]string{
 		"./a-b_c.json": "./a-b_c.json", "": "''", "a b": "'a b'", "it's": `'it'\''s'`, "$(x)": "'$(x)'", "~": "'~'", "k=ä": "'k=ä'",
 	} {
-		if got := quoted(word); got != want {
+		if got := ui.Quoted(word); got != want {
 			t.Errorf("%q is %s", word, got)
 		}
 	}

@@ -12,11 +12,11 @@ import (
 
 func TestAUnitThatIsSwitchedOff(t *testing.T) {
 	t.Parallel()
-	s := newServer(t)
-	s.addCaller("person", personScript)
-	s.addCaller("boss", `persist POST /ask a '{"text":"Go?","kind":"approval"}'
-persist POST /handoff k '{"target":"boss","args":{}}'
- echo "{\"status\":$status,\"answer\":$answer}" > /io/output.json`)
+	s := newInside(t)
+	s.addCaller("person", "")
+	s.runs("person", personInside)
+	s.addCaller("boss", "")
+	s.runs("boss", bossInside)
 	s.start()
 	going := s.asking(`{"text":"May I?","kind":"approval"}}`)
 	s.question(going)
@@ -24,11 +24,11 @@ persist POST /handoff k '{"target":"boss","args":{}}'
 	s.aod("units", "disable", "boss")
 	s.kill()
 	s.start()
-	_, err := s.client.Submit(t.Context(), client.Submission{Unit: "person", Input: []byte(`{}`)})
+	_, err := s.client.Runs.Submit(t.Context(), client.Submission{Unit: "person", Input: []byte(`{}`)})
 	if public := fault.Public(err); !fault.Is(err, fault.Disabled) || !strings.Contains(public.Hint, "aod units enable person") {
 		t.Errorf("a run of it is refused with %v (%s)", err, public.Hint)
 	}
-	u, err := s.client.Unit(t.Context(), "person")
+	u, err := s.client.Units.Get(t.Context(), "person")
 	if err != nil || !u.Disabled || u.Status == nil || u.Status.Running != 1 || u.Status.LastRun == nil || u.Status.LastRun.ID != going {
 		t.Errorf("unit %+v, %v", u, err)
 	}
@@ -51,17 +51,18 @@ persist POST /handoff k '{"target":"boss","args":{}}'
 
 func TestAUnitThatIsSwitchedOffByItself(t *testing.T) {
 	t.Parallel()
-	s := newServer(t)
+	s := newInside(t)
 	write(t, "FROM "+dockertest.Image+"\n", s.units, "off", "Dockerfile")
 	write(t, "name: off\nkind: agent\nenabled: false\nagent: {command: [cat]}\n", s.units, "off", "agent.yaml")
+	s.runs("off", echoInside)
 	s.start()
 	sub := client.Submission{Unit: "off", Input: []byte(`{"message":"x"}`)}
 	refused := func(when string) {
 		t.Helper()
-		if _, err := s.client.Submit(t.Context(), sub); !fault.Is(err, fault.Disabled) || !strings.Contains(fault.Public(err).Hint, "enabled: false") {
+		if _, err := s.client.Runs.Submit(t.Context(), sub); !fault.Is(err, fault.Disabled) || !strings.Contains(fault.Public(err).Hint, "enabled: false") {
 			t.Errorf("%s: %v (%s)", when, err, fault.Public(err).Hint)
 		}
-		if u, err := s.client.Unit(t.Context(), "off"); err != nil || !u.Disabled {
+		if u, err := s.client.Units.Get(t.Context(), "off"); err != nil || !u.Disabled {
 			t.Errorf("%s: %+v, %v", when, u, err)
 		}
 	}
@@ -69,7 +70,7 @@ func TestAUnitThatIsSwitchedOffByItself(t *testing.T) {
 	s.aod("units", "enable", "off")
 	s.kill()
 	s.start()
-	record, err := s.client.Submit(t.Context(), sub)
+	record, err := s.client.Runs.Submit(t.Context(), sub)
 	if err != nil {
 		t.Fatalf("the operator's word doesn't count: %v", err)
 	}

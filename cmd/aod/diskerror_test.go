@@ -8,24 +8,17 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/client"
 	"github.com/agent-on-demand/aod/internal/testing/testkit"
 )
 
-// usualErrors is how often the disk fails; the long form is `make disk`. AOD_SEED is what the
-// moments are made of.
-const usualErrors = 4
-
 // A disk that fails for a moment, whatever is being written to which file, costs no run that was
 // accepted, makes no result wrong, and is never the unit's fault.
 func TestAnErrorOfTheDiskIsNobodysFault(t *testing.T) {
 	t.Parallel()
-	seed, moments := number(t, "AOD_SEED", int(time.Now().UnixNano()%1e9)), number(t, "AOD_ERRORS", usualErrors)
-	t.Logf("to be repeated with AOD_SEED=%d AOD_ERRORS=%d", seed, moments)
-	dice := rand.New(rand.NewPCG(uint64(seed), 0))
+	moments, dice := long(t, "AOD_ERRORS"), dice(t)
 	s := newServer(t, "--concurrency", "3", "--retries", "1", "--retry-delay", "100ms")
 	s.bad = &badDisk{t: t, below: s.home()}
 	s.addWorker("worker", "")
@@ -65,7 +58,7 @@ func (s *server) failOnce(dice *rand.Rand, count map[string]int) map[string]api.
 	}
 	marks := map[string]int{}
 	for mark := range 3 {
-		record, err := s.client.Submit(s.t.Context(), client.Submission{
+		record, err := s.client.Runs.Submit(s.t.Context(), client.Submission{
 			Unit: "worker", Input: work{Mark: mark, Ticks: dice.IntN(3)}.input(), Files: []client.InputFile{{Field: "doc", Path: doc}},
 		})
 		if err != nil {

@@ -185,7 +185,7 @@ func TestAProgramReachesTheHostsOfItsUnit(t *testing.T) {
 func (s *server) tellsOfHosts(id string, want map[string]string) {
 	s.t.Helper()
 	seen := map[string]int{}
-	for e, err := range s.client.Events(s.t.Context(), id, 0) {
+	for e, err := range s.client.Runs.Events(s.t.Context(), id, 0) {
 		if err != nil {
 			s.t.Fatal(err)
 		}
@@ -219,6 +219,7 @@ func (s *server) metrics() string {
 // their sandbox from calling others.
 func TestTunnelsStopNothingAndLeaveNothing(t *testing.T) {
 	t.Parallel()
+	onlyLong(t, "AOD_LOAD")
 	dockertest.Require(t)
 	h := newHosts(t)
 	s := newServer(t, "--pool", "0", "--config", filepath.Join(t.TempDir(), "aod.yaml"))

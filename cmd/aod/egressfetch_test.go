@@ -67,7 +67,7 @@ func TestCurlAndGitReachTheHostsOfTheirUnit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for range s.client.Events(t.Context(), record.ID, 0) { // packages take their time
+	for range s.client.Runs.Events(t.Context(), record.ID, 0) { // packages take their time
 	}
 	record = s.await(record.ID)
 	s.removeLater(record.Image.Ref)

@@ -17,13 +17,10 @@ import (
 	"github.com/agent-on-demand/aod/capsule"
 )
 
-// usualExamples are those that the short form takes: two capsules, of which one calls others, and a unit
-// of each other kind. The images of the rest take minutes to build.
-var usualExamples = []string{"csv-report", "workflow", "au-echo", "letter", "word-stats"}
-
-// An example gives the same on a server as without one: a run that succeeds. The long form,
-// AOD_EXAMPLES=1, takes every example, and also a run that fails.
+// An example gives the same on a server as without one: a run that succeeds, and one that fails. That it
+// gives it, is in make examples, and that a server gives what a command gives, in serve.txtar.
 func TestTheExamplesGiveTheSameOnAServer(t *testing.T) {
+	onlyLong(t, "AOD_EXAMPLES")
 	s := newServer(t)
 	examples, err := filepath.Abs("../../examples")
 	if err != nil {
@@ -48,17 +45,11 @@ func TestTheExamplesGiveTheSameOnAServer(t *testing.T) {
 	}
 }
 
-// everyExample reports whether the test is in its long form.
-func everyExample(t *testing.T) bool { return number(t, "AOD_EXAMPLES", 0) > 0 }
-
 func sameOnAServer(t *testing.T, s *server, dir string) {
 	t.Helper()
 	c, err := capsule.Load(dir)
 	if err != nil {
 		t.Fatal(err)
-	}
-	if !everyExample(t) && !slices.Contains(usualExamples, c.Name) {
-		return
 	}
 	for name, args := range exampleRuns(t, c) {
 		t.Run(c.Name+" "+name, func(t *testing.T) {
@@ -88,11 +79,7 @@ func exampleRuns(t *testing.T, c *capsule.Capsule) map[string][]string {
 	}
 	fails := func(test capsule.Case) bool { return !works(test) }
 	runs := map[string][]string{}
-	kinds := []func(capsule.Case) bool{works}
-	if everyExample(t) {
-		kinds = append(kinds, fails)
-	}
-	for _, kind := range kinds {
+	for _, kind := range []func(capsule.Case) bool{works, fails} {
 		if i := slices.IndexFunc(cases, kind); i >= 0 {
 			args := []string{"--input", string(cases[i].Input)}
 			for field, path := range cases[i].Files {

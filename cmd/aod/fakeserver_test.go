@@ -226,7 +226,7 @@ func command(t *testing.T, ctx context.Context, args ...string) (code int, stdou
 	t.Helper()
 	out, shown := screen(false)
 	failed, told := screen(false)
-	a := &app{stdin: strings.NewReader(""), stdout: out, stderr: failed}
+	a := newApp(strings.NewReader(""), out, failed)
 	code = a.run(ctx, args)
 	return code, shown.String(), told.String()
 }

@@ -25,9 +25,10 @@ func newRemoteServer(t *testing.T, flags ...string) *server {
 	return s
 }
 
-// The long form is: AOD_KILLS=20 go test -race -run TestAChainWithAnEngineElsewhere ./cmd/aod
 func TestAChainWithAnEngineElsewhereSurvivesKills(t *testing.T) {
-	killChain(t, newRemoteServer(t, "--concurrency", "1"), 2)
+	t.Parallel()
+	kills := long(t, "AOD_KILLS")
+	killChain(t, newRemoteServer(t, "--concurrency", "1"), kills)
 }
 
 // porterScript hands itself files of all kinds, one after the other, and writes down what
@@ -60,6 +61,7 @@ const porterSchema = `{
 // What a caller is answered, about good files and hostile ones, doesn't depend on where the
 // engine is.
 func TestFilesOfHandoffsAreCarriedToAnEngineElsewhere(t *testing.T) {
+	t.Parallel()
 	here, elsewhere := portedBy(newServer(t)), portedBy(newRemoteServer(t))
 	if diff := cmp.Diff(here, elsewhere); diff != "" {
 		t.Errorf("with an engine here and elsewhere:\n%s", diff)
@@ -96,6 +98,7 @@ func portedBy(s *server) map[string]string {
 
 // A server elsewhere would go on without its client: it isn't even started.
 func TestThereAreNoSessionsWithAnEngineElsewhere(t *testing.T) {
+	t.Parallel()
 	s := newRemoteServer(t)
 	name := uniqueUnit()
 	addMCP(t, s.units, name, "")
@@ -120,14 +123,15 @@ func TestThereAreNoSessionsWithAnEngineElsewhere(t *testing.T) {
 
 // The program of a session is talked with by files of this machine.
 func TestThereAreNoConversationsWithAnEngineElsewhere(t *testing.T) {
+	t.Parallel()
 	s := newRemoteServer(t)
 	s.addTalker("talker", keptAlive)
 	s.start()
-	if _, err := s.client.NewSession(t.Context(), "talker", nil); !fault.Is(err, fault.Unsupported) || !strings.Contains(err.Error(), "engine elsewhere") {
+	if _, err := s.client.Sessions.Create(t.Context(), "talker", nil); !fault.Is(err, fault.Unsupported) || !strings.Contains(err.Error(), "remote engine") {
 		t.Errorf("a session: %v", err)
 	}
-	_, err := s.client.Submit(t.Context(), client.Submission{Unit: "talker", Input: json.RawMessage(`{"message":"hello"}`)})
-	if !fault.Is(err, fault.Unsupported) || !strings.Contains(err.Error(), "engine elsewhere") {
+	_, err := s.client.Runs.Submit(t.Context(), client.Submission{Unit: "talker", Input: json.RawMessage(`{"message":"hello"}`)})
+	if !fault.Is(err, fault.Unsupported) || !strings.Contains(err.Error(), "remote engine") {
 		t.Errorf("one turn alone: %v", err)
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/agent-on-demand/aod/cmd/aod/cli"
 	"github.com/agent-on-demand/aod/internal/testing/testkit"
 )
 
@@ -41,7 +42,7 @@ func TestAnInterruptDuringTheSubmissionLeavesNoRunBehind(t *testing.T) {
 		s.hold, s.asked = make(chan struct{}), interrupt
 		code, _, stderr := command(t, ctx, "run", "hello", "--server", s.URL)
 		requests, _ := s.seen()
-		if len(requests) == 1 && time.Since(began) >= submitGrace {
+		if len(requests) == 1 && time.Since(began) >= cli.SubmitGrace {
 			return false // a busy machine has taken all the time that there is for the answer
 		}
 		if code != 130 {
@@ -55,7 +56,7 @@ func TestAnInterruptDuringTheSubmissionLeavesNoRunBehind(t *testing.T) {
 }
 
 func TestAnInterruptOfARunOnAServerThatIsAway(t *testing.T) {
-	alone(t)
+	t.Parallel()
 	s := newFakeServer(t)
 	ctx, interrupt := context.WithCancel(t.Context())
 	defer interrupt()
@@ -65,7 +66,7 @@ func TestAnInterruptOfARunOnAServerThatIsAway(t *testing.T) {
 		interrupt()
 	}
 	s.Config.SetKeepAlivesEnabled(false)
-	code, _, stderr := command(t, ctx, "-q", "run", "hello", "--server", s.URL)
+	code, _, stderr := command(t, ctx, "--data", t.TempDir(), "-q", "run", "hello", "--server", s.URL)
 	if code != 130 {
 		t.Errorf("code %d", code)
 	}

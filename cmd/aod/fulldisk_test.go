@@ -18,17 +18,10 @@ import (
 	"github.com/agent-on-demand/aod/client"
 )
 
-// AOD_FULL is how often the disk is filled, AOD_SEED what the moments are made of. The long
-// form is `make disk`.
-const usualFull = 3
-
 // A disk of the data directory that is full for a while costs no run that was accepted, makes
 // no result wrong, and is never the unit's fault.
 func TestAFullDiskOfTheHostIsNobodysFault(t *testing.T) {
-	seed := number(t, "AOD_SEED", int(time.Now().UnixNano()%1e9))
-	times := number(t, "AOD_FULL", usualFull)
-	t.Logf("to be repeated with AOD_SEED=%d AOD_FULL=%d", seed, times)
-	dice := rand.New(rand.NewPCG(uint64(seed), 0))
+	times, dice := long(t, "AOD_FULL"), dice(t)
 	d := newDisk(t)
 	s := diskServer(t, d, "--concurrency", "3", "--min-free-disk", "0", "--retries", "1", "--retry-delay", "100ms")
 	s.addWorker("worker", "")
@@ -49,7 +42,7 @@ func (s *server) fillOnce(d *disk, dice *rand.Rand, count map[string]int) {
 	write(s.t, content, doc)
 	accepted := map[string]int{} // their marks
 	submit := func(mark int) {
-		record, err := s.client.Submit(s.t.Context(), client.Submission{
+		record, err := s.client.Runs.Submit(s.t.Context(), client.Submission{
 			Unit: "worker", Input: work{Mark: mark, Ticks: dice.IntN(4)}.input(), Files: []client.InputFile{{Field: "doc", Path: doc}},
 		})
 		if err != nil {

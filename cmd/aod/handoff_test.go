@@ -66,7 +66,7 @@ func (s *server) call(unit, input string) string {
 
 // callees are the runs that a run asked for, as far as a server answers.
 func (s *server) callees(id string) (runs []api.Summary) {
-	for run, err := range s.client.Runs(context.Background(), api.Filter{Parent: id}) {
+	for run, err := range s.client.Runs.List(context.Background(), api.Filter{Parent: id}) {
 		if err == nil {
 			runs = append(runs, run)
 		}
@@ -77,6 +77,14 @@ func (s *server) callees(id string) (runs []api.Summary) {
 // aod runs a command line on the server's data directory and returns what is printed.
 func (s *server) aod(args ...string) string {
 	s.t.Helper()
+	if s.inside != nil {
+		at := []string{"--server", s.url(), "--token-file", filepath.Join(s.home(), "token")}
+		code, out, told := command(s.t, s.t.Context(), append(at, args...)...)
+		if code != 0 {
+			s.t.Errorf("aod %q: exit code %d, %s", args, code, told)
+		}
+		return out
+	}
 	command := exec.Command(s.program, args...)
 	command.Env = append(os.Environ(), "AOD_DATA="+s.data, "AOD_SERVER=", "NO_COLOR=1")
 	out, err := command.Output()

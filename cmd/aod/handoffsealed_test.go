@@ -51,9 +51,11 @@ const spySchema = `{
 func TestACapsuleReachesNobodyElse(t *testing.T) {
 	t.Parallel()
 	t.Run("with an engine here", func(t *testing.T) {
+		t.Parallel()
 		spyFromInside(t, newServer(t, "--concurrency", "4"), "/run/aod/aod.sock\n")
 	})
 	t.Run("with an engine elsewhere", func(t *testing.T) {
+		t.Parallel()
 		spyFromInside(t, newRemoteServer(t, "--concurrency", "4"), "/run/aod/aod.sock\n/run/aod/reach/aod.sock\n")
 	})
 }
@@ -92,7 +94,7 @@ func spyFromInside(t *testing.T, s *server, sockets string) {
 		contains(t, found[name], parts...)
 	}
 	s.until(callee[0].ID, "runs on, though somebody else tried to cancel it", running)
-	if _, err := s.client.Cancel(t.Context(), host, ""); err != nil {
+	if _, err := s.client.Runs.Cancel(t.Context(), host, ""); err != nil {
 		t.Error(err)
 	}
 }

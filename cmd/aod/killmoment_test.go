@@ -15,6 +15,8 @@ import (
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/client"
+	"github.com/agent-on-demand/aod/cmd/aod/ui"
+	"github.com/agent-on-demand/aod/cmd/aod/upload"
 	"github.com/agent-on-demand/aod/internal/testing/testkit"
 	"github.com/agent-on-demand/aod/runtime"
 )
@@ -139,8 +141,9 @@ func (c *killing) killWhileItBuilds() {
 
 // put uploads a directory as `aod run DIR` does.
 func (c *killing) put(dir string) error {
-	a := &app{stdout: newOutput(os.Stdout), stderr: newOutput(os.Stderr), quiet: true}
-	_, err := a.upload(context.Background(), c.client, dir)
+	a := newApp(nil, ui.NewOutput(os.Stdout), ui.NewOutput(os.Stderr))
+	a.env.Quiet = true
+	_, err := upload.Unit(context.Background(), a.env, c.client, dir)
 	return err
 }
 
@@ -157,7 +160,7 @@ func (c *killing) putAlways(ctx context.Context, dir string) error {
 // cancel asks for a run's end until that is heard.
 func (c *killing) cancel(ctx context.Context, id string) error {
 	for {
-		_, err := c.client.Cancel(ctx, id, "as it was ordered")
+		_, err := c.client.Runs.Cancel(ctx, id, "as it was ordered")
 		if !fault.Is(err, fault.Unavailable) {
 			if fault.Is(err, fault.Conflict) {
 				return nil // an answer got lost
@@ -173,7 +176,7 @@ func (c *killing) cancel(ctx context.Context, id string) error {
 // awaitRunning returns when a run is running, as far as a server can be asked.
 func (c *killing) awaitRunning(ctx context.Context, id string) {
 	for ctx.Err() == nil {
-		if record, err := c.client.Run(ctx, id); err == nil && running(record) {
+		if record, err := c.client.Runs.Get(ctx, id); err == nil && running(record) {
 			return
 		}
 		time.Sleep(20 * time.Millisecond)
@@ -183,7 +186,7 @@ func (c *killing) awaitRunning(ctx context.Context, id string) {
 // look remembers which runs are running, where a server answers.
 func (c *killing) look() {
 	c.seen = map[string]bool{}
-	for run, err := range c.client.Runs(context.Background(), api.Filter{States: []api.State{api.Running}}) {
+	for run, err := range c.client.Runs.List(context.Background(), api.Filter{States: []api.State{api.Running}}) {
 		if err == nil {
 			c.seen[run.ID] = true
 		}

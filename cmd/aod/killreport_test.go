@@ -6,13 +6,15 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
+
+	"github.com/agent-on-demand/aod/cmd/aod/ui"
 )
 
 // report is a table of the runs by kind.
 func (c *killing) report() string {
 	var text strings.Builder
 	table := tabwriter.NewWriter(&text, 0, 0, 2, ' ', 0)
-	row(table, "kind", "runs", "right", "attempts", "programs started", "in flight at a kill", "kills met", "containers taken")
+	ui.Row(table, "kind", "runs", "right", "attempts", "programs started", "in flight at a kill", "kills met", "containers taken")
 	byKind := map[string][]*order{}
 	for _, o := range c.orders {
 		byKind[o.kind] = append(byKind[o.kind], o)
@@ -36,7 +38,7 @@ func (c *killing) reportKind(table *tabwriter.Writer, kind string, orders []*ord
 		hit += min(n, 1)
 		attempts, starts, taken = attempts+o.attempts(), starts+o.starts, taken+o.taken
 	}
-	row(table, kind, fmt.Sprint(len(orders)), fmt.Sprint(right), fmt.Sprint(attempts), fmt.Sprint(starts),
+	ui.Row(table, kind, fmt.Sprint(len(orders)), fmt.Sprint(right), fmt.Sprint(attempts), fmt.Sprint(starts),
 		fmt.Sprint(hit), fmt.Sprint(met), fmt.Sprint(taken))
 }
 

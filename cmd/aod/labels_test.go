@@ -15,13 +15,14 @@ func TestForgedLabelsHurtNoRun(t *testing.T) {
 	s.start()
 	var ids []string
 	for i, unit := range []string{"honest", "forger"} {
-		ids = append(ids, s.mustSubmit(unit, work{Mark: i, Ticks: 20}))
+		ids = append(ids, s.mustSubmit(unit, work{Mark: i, Ticks: 1, Hold: 1}))
 	}
 	for _, id := range ids {
 		s.awaitLine(id, "tick 1")
 	}
 	s.kill()
 	s.start()
+	s.letGo(ids...)
 	for _, id := range ids {
 		record := s.await(id)
 		if starts, err := s.startsOf(id); record.Outcome != api.Success || record.Retries != 0 || starts != 1 || err != nil {

@@ -1,33 +1,32 @@
 package main
 
 import (
-	"context"
 	"errors"
 	goruntime "runtime"
-	"time"
 
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/capsule"
-	"github.com/agent-on-demand/aod/capsule/unit"
-	"github.com/agent-on-demand/aod/handoff"
+	"github.com/agent-on-demand/aod/cmd/aod/cli"
+	"github.com/agent-on-demand/aod/handoff/capsuleapi"
+	"github.com/agent-on-demand/aod/handoff/egress"
+	"github.com/agent-on-demand/aod/handoff/upstream"
 	"github.com/agent-on-demand/aod/internal/secrets"
 	"github.com/agent-on-demand/aod/orchestrator"
+	"github.com/agent-on-demand/aod/orchestrator/feature"
+	"github.com/agent-on-demand/aod/orchestrator/feature/artifacts"
+	"github.com/agent-on-demand/aod/orchestrator/feature/egresses"
+	"github.com/agent-on-demand/aod/orchestrator/feature/mcpsessions"
+	"github.com/agent-on-demand/aod/orchestrator/feature/messages"
 	"github.com/agent-on-demand/aod/orchestrator/feature/models"
+	"github.com/agent-on-demand/aod/orchestrator/feature/pushes"
+	"github.com/agent-on-demand/aod/orchestrator/feature/schedules"
+	"github.com/agent-on-demand/aod/orchestrator/feature/upstreams"
 	"github.com/agent-on-demand/aod/orchestrator/kind/container"
 	kindflow "github.com/agent-on-demand/aod/orchestrator/kind/flow"
 	"github.com/agent-on-demand/aod/orchestrator/kind/remote"
 	"github.com/agent-on-demand/aod/orchestrator/run"
-	"github.com/agent-on-demand/aod/runtime"
 	"github.com/agent-on-demand/aod/runtime/docker"
 )
-
-// local runs units on this machine for a command.
-type local struct {
-	*orchestrator.Local
-	kinds      run.Kinds
-	containers *container.Containers
-	engine     runtime.Engine
-}
 
 // kindsOver are the kinds of unit that can be executed. Add new ones here.
 func kindsOver(containers *container.Containers, agents *remote.Agents) run.Kinds {
@@ -41,55 +40,21 @@ func kindsOver(containers *container.Containers, agents *remote.Agents) run.Kind
 	}
 }
 
-// withLocal calls do with a runner of units on the local engine, after removing the remains
-// of dead processes.
-func (a *app) withLocal(ctx context.Context, do func(*local) error) (err error) {
-	return a.openLocal(localOptions{}, func(l *local) error {
-		if err := a.sweep(ctx, l); err != nil {
-			return err
-		}
-		return do(l)
-	})
+// featureOptions are what the features need; a zero field leaves one without something.
+type featureOptions struct {
+	models      models.Models
+	upstreams   *upstream.Upstreams
+	door        *egress.Door
+	pushes      pushes.Options
+	mcpSessions int // at once, of a server's client
 }
 
-// localOptions are what a command gives the runs of its units.
-type localOptions struct {
-	secrets map[string]string // paths of files, by name
-	models  models.Models
-
-	upstreams string   // a file of them; "": that of the environment
-	asks      []string // of them, whose keys have to be there
-	find      finder   // of the units that these call; nil: they call none
-}
-
-// withUnit is withLocal for runs of a unit. If its kind leaves no remains elsewhere, the
-// engine need not answer: remains of dead processes are then removed if possible.
-func (a *app) withUnit(ctx context.Context, u *unit.Unit, opts localOptions, do func(*local) error) error {
-	opts.asks = u.Policy.Upstreams
-	a.sayReaches(u, opts.find)
-	return a.openLocal(opts, func(l *local) error {
-		if err := a.sweepFor(ctx, l, u); err != nil {
-			return err
-		}
-		return do(l)
-	})
-}
-
-// sweepTime is how long a unit that needs no engine waits for one.
-const sweepTime = 3 * time.Second
-
-func (a *app) sweepFor(ctx context.Context, l *local, u *unit.Unit) error {
-	kind, err := l.kinds.Of(u)
-	if err != nil {
-		return err
+// featuresOver are what takes part in runs. Add new ones here.
+func featuresOver(o featureOptions) []feature.Feature {
+	return []feature.Feature{
+		mcpsessions.New(o.mcpSessions), models.New(o.models), upstreams.New(o.upstreams), egresses.New(o.door),
+		artifacts.New(), messages.New(), pushes.NewFeature(o.pushes), schedules.New(nil),
 	}
-	if _, sweeps := kind.(run.Sweeper); sweeps {
-		return a.sweep(ctx, l)
-	}
-	brief, cancel := context.WithTimeout(ctx, sweepTime)
-	defer cancel()
-	_ = a.sweep(brief, l) // the next command that needs an engine reports the error
-	return ctx.Err()
 }
 
 // leadsRuns returns an Unsupported fault on a system from which no sandbox can be led.
@@ -102,7 +67,8 @@ func leadsRuns(system string) error {
 		WithHint("name a server with --server or AOD_SERVER, or use the Linux program, which works in WSL")
 }
 
-func (a *app) openLocal(opts localOptions, do func(*local) error) (err error) {
+// openLocal calls do with a runner of units on the local engine.
+func openLocal(env *cli.Env, opts cli.LocalOptions, do func(*cli.Local) error) (err error) {
 	if err := leadsRuns(goruntime.GOOS); err != nil {
 		return err
 	}
@@ -111,36 +77,28 @@ func (a *app) openLocal(opts localOptions, do func(*local) error) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, engine.Close()) }()
-	l := &local{
-		engine: engine,
-		containers: container.New(engine,
-			container.Options{Patches: a.patches, Secret: secrets.Files{Named: opts.secrets}.Read}),
+	l := &cli.Local{
+		Engine: engine,
+		Containers: container.New(engine,
+			container.Options{Patches: env.Patches, Secret: secrets.Files{Named: opts.Secrets}.Read}),
 	}
-	upstreams, err := a.localUpstreams(opts)
+	upstreams, err := localUpstreams(env.Data, opts)
 	if err != nil {
 		return err
 	}
 	defer upstreams.Close()
-	l.kinds = kindsOver(l.containers, remote.New(remote.Options{Data: a.data, SecretFiles: opts.secrets}))
+	l.Kinds = kindsOver(l.Containers, remote.New(remote.Options{Data: env.Data, SecretFiles: opts.Secrets}))
 	door, err := localDoor()
 	if err != nil {
 		return err
 	}
-	if l.Local, err = orchestrator.NewLocal(orchestrator.Options{
-		Home: a.data, Kinds: l.kinds, Models: opts.models, Upstreams: upstreams, Egress: door,
-		Mounts: []handoff.Mount{mcpMount(nil)},
+	if l.Runs, err = orchestrator.NewLocal(orchestrator.Options{
+		Home: env.Data, Kinds: l.Kinds,
+		Features: featuresOver(featureOptions{models: opts.Models, upstreams: upstreams, door: door}),
+		Mounts:   []capsuleapi.Mount{mcpMount(nil)},
 	}); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, l.Close()) }()
+	defer func() { err = errors.Join(err, l.Runs.Close()) }()
 	return do(l)
-}
-
-// sweep removes the remains of dead processes.
-func (a *app) sweep(ctx context.Context, l *local) error {
-	swept, err := l.Sweep(ctx)
-	for _, id := range swept {
-		a.note("cleaned up after run %s, whose process had died", id)
-	}
-	return err
 }

@@ -1,5 +1,7 @@
-// Command aod runs agents as capsules: each in a fresh, sealed container, with a
-// typed contract on both sides. See `aod --help`.
+// Command aod runs agents as capsules: each in a fresh, sealed container, with a typed contract on both sides.
+// See `aod --help`.
+//
+// It wires all together: a package a noun lies below it. It must not know Docker's types.
 package main
 
 import (
@@ -8,6 +10,7 @@ import (
 	"os/signal"
 	"syscall"
 
+	"github.com/agent-on-demand/aod/cmd/aod/ui"
 	"github.com/agent-on-demand/aod/runtime/initbin"
 	"github.com/agent-on-demand/aod/runtime/initreport"
 	"github.com/agent-on-demand/aod/runtime/line"
@@ -41,7 +44,7 @@ func mainCode() int {
 	ctx, end := untilSignal()
 	defer end()
 	signal.Ignore(syscall.SIGPIPE) // the clean-up must run even if the reader of our output has gone
-	app := &app{stdin: os.Stdin, stdout: newOutput(os.Stdout), stderr: newOutput(os.Stderr)}
+	app := newApp(os.Stdin, ui.NewOutput(os.Stdout), ui.NewOutput(os.Stderr))
 	return app.run(ctx, os.Args[1:])
 }
 

@@ -21,12 +21,13 @@ import (
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/capsule"
 	"github.com/agent-on-demand/aod/handoff"
+	"github.com/agent-on-demand/aod/handoff/capsuleapi"
 	"github.com/agent-on-demand/aod/orchestrator/protocol/mcp"
 )
 
 // mcpMount gives capsules the units that they may call as tools of MCP.
-func mcpMount(logger *slog.Logger) handoff.Mount {
-	return handoff.Mount{Path: mcp.Path, New: func(b *handoff.Broker) http.Handler {
+func mcpMount(logger *slog.Logger) capsuleapi.Mount {
+	return capsuleapi.Mount{Path: mcp.Path, New: func(b *handoff.Broker) http.Handler {
 		return &lazyMCP{make: func() *mcp.Server {
 			return mcp.New(mcpCalls{b}, mcp.Options{Tools: toolsOf(b.Caller()), Version: versionText(), Logger: logger})
 		}}

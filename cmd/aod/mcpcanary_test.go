@@ -1,31 +1,20 @@
 package main
 
 import (
+	"context"
 	"encoding/hex"
 	"fmt"
 	"os"
 	"os/exec"
 	"strings"
-	"syscall"
 	"testing"
 
-	"github.com/agent-on-demand/aod/runtime/docker/dockertest"
+	"github.com/agent-on-demand/aod/orchestrator/servicetest"
 )
 
 // mcpCanary stands wherever a person's data may stand in a call, in a result, or in what a
 // unit says of itself.
 const mcpCanary = "Tweety"
-
-// singerScript says it everywhere.
-const singerScript = `echo Tweety; echo Tweety >&2
-ask POST /progress "" '{"step":"Tweety","message":"Tweety"}'
-echo Tweety > /io/output/Tweety.txt
-if [[ $(< /io/input.json) == *fail* ]]; then
-	echo '{"error":{"type":"Tweety","message":"Tweety"}}' > /io/output.json
-	exit 3
-fi
-echo '{"song":"Tweety"}' > /io/output.json
-`
 
 // songsOfTools are requests with the word in all places: method, params.
 func songsOfTools(run string) [][2]string {
@@ -52,54 +41,30 @@ func songsOfTools(run string) [][2]string {
 	}
 }
 
-func TestNoCanarySingsOfATool(t *testing.T) {
-	t.Parallel()
-	collected, address := newCollector(t)
-	s := newServer(t, "--log-level", "debug", "--log-format", "json", "--concurrency", "2")
-	s.env = append(s.env, "OTEL_EXPORTER_OTLP_ENDPOINT="+address)
-	s.addSinger()
-	s.addAsker("- {name: singer, capsule: singer}\n")
-	sealed := uniqueUnit()
-	addMCP(t, s.units, sealed, "mcp: {tools: [count, noise, echo]}\n")
-	s.start()
-	first := s.call("singer", `{}`)
-	s.removeLater(s.await(first).Image.Ref)
-
-	s.singByHTTP(first)
-	fromServer := s.singByStdio(first)
-	fromUnits := s.singByStdio(first, "--units", s.units)
-	s.singInACapsule()
-	s.singToAServer(sealed)
-
-	answer, metrics := s.answer("/metrics")
-	if answer != 200 {
-		t.Fatal(metrics)
-	}
-	s.signal(syscall.SIGTERM) // its last spans leave with it
-	s.exitCode()
-	for where, text := range map[string]string{
-		"the log": s.log(), "the metrics": metrics, "a span": collected.text(),
-		"stderr of aod mcp": fromServer, "stderr of aod mcp --units": fromUnits,
-	} {
-		for line := range strings.Lines(text) {
-			if strings.Contains(strings.ToLower(line), "tweety") || strings.Contains(line, s.token) {
-				t.Errorf("%s has it: %.500s", where, line)
-			}
-		}
-	}
-	if !strings.Contains(s.log(), `"msg":"tool called"`) || !strings.Contains(metrics, "aod_runs_total") {
-		t.Error("log or metrics say nothing at all")
-	}
-	collected.hasCall(t, "singer")
-}
-
 func (s *server) addSinger() {
-	s.addCaller("singer", singerScript)
+	s.addCaller("singer", "")
+	s.runs("singer", singInside)
 	write(s.t, "[]\n", s.units, "singer", "tools.yaml")
 	write(s.t, `{"input": {"type": "object", "additionalProperties": false, "properties": {
   "say": {"type": "string"}, "do": {"type": "string"}, "doc": {"type": "string", "format": "file_path"}}}, "output": {"type": "object"}}`,
 		s.units, "singer", "schema.json")
-	write(s.t, "FROM "+dockertest.Image+"\nCOPY run.sh /run.sh\nCMD [\"bash\", \"/run.sh\"]\n"+unique(), s.units, "singer", "Dockerfile")
+}
+
+// singInside says the word everywhere.
+func singInside(ctx context.Context, box servicetest.Sandbox) int {
+	b := boxed{box, ctx}
+	var input struct{ Do string }
+	_ = box.Input(&input) // where that is none, it sings all the same
+	_, _ = fmt.Fprintln(box.Stdout, mcpCanary)
+	_, _ = fmt.Fprintln(box.Stderr, mcpCanary)
+	b.asks("POST", "/progress", "", `{"step":"Tweety","message":"Tweety"}`)
+	b.writes("Tweety.txt", []byte(mcpCanary))
+	if input.Do == "fail" {
+		box.Output(failing(mcpCanary, mcpCanary))
+		return 3
+	}
+	box.Output(map[string]string{"song": mcpCanary})
+	return 0
 }
 
 // singTrace is the trace of a client's calls.
@@ -129,7 +94,7 @@ func (s *server) singByHTTP(run string) {
 }
 
 // singByStdio goes through them with `aod mcp`, and returns its stderr.
-func (s *server) singByStdio(run string, flags ...string) string {
+func (s *server) singByStdio(run string) string {
 	s.t.Helper()
 	var in, stderr strings.Builder
 	fmt.Fprintln(&in, strings.Replace(mcpHello, `"name":"t"`, `"name":"Tweety"`, 1))
@@ -137,39 +102,14 @@ func (s *server) singByStdio(run string, flags ...string) string {
 	for i, song := range songsOfTools(run) {
 		fmt.Fprintf(&in, `{"jsonrpc":"2.0","id":%d,"method":%q,"params":{%s,"_meta":{"progressToken":"Tweety"}}}`+"\n", i+1, song[0], song[1])
 	}
-	cmd := exec.Command(s.program, append([]string{"mcp", "--unit", "singer", "--out", s.t.TempDir()}, flags...)...)
+	cmd := exec.Command(s.program, "mcp", "--unit", "singer", "--out", s.t.TempDir())
 	cmd.Env = append(os.Environ(), "AOD_DATA="+s.data)
 	cmd.Stdin, cmd.Stderr = strings.NewReader(in.String()), &stderr
 	out, err := cmd.Output()
 	if err != nil || !strings.Contains(string(out), `"structuredContent":{"song":"Tweety"}`) {
-		s.t.Errorf("%q: %v %s", flags, err, out)
+		s.t.Errorf("%v %s", err, out)
 	}
 	return stderr.String()
-}
-
-// singInACapsule has a capsule go through calls at its own /mcp.
-func (s *server) singInACapsule() {
-	s.t.Helper()
-	heard, _ := s.asks(askStep{Name: "singer", Arguments: map[string]string{"say": mcpCanary}},
-		askStep{Name: "singer", Arguments: map[string]string{"doc": "LINK"}},
-		askStep{Name: "singer", Arguments: map[string]string{"say": mcpCanary, "do": "fail"}},
-		askStep{Name: "singer", Arguments: map[string]string{"doc": "data:text/plain;name=Tweety;base64,VHdlZXR5"}},
-		askStep{Name: "singer", Arguments: map[string]string{mcpCanary: mcpCanary}}, askStep{Name: mcpCanary})
-	if heard[0].Failed || heard[1].Failed || !heard[2].Failed {
-		s.t.Errorf("%+v", heard)
-	}
-}
-
-// singToAServer has a client talk with a sealed server.
-func (s *server) singToAServer(unit string) {
-	s.t.Helper()
-	id := s.session(unit)
-	for i, song := range [][2]string{{"count", `{"say":"Tweety"}`}, {"noise", `{}`}, {"echo", `{"Tweety":"Tweety"}`}, {mcpCanary, `{}`}} {
-		s.speaks("POST", unit, id, toolCall(i+1, song[0], song[1]))
-	}
-	s.speaks("POST", unit, id, `{"jsonrpc":"2.0","id":7,"method":"Tweety","params":{"Tweety":1}}`)
-	s.speaks("POST", unit, id, `{"Tweety`)
-	s.speaks("DELETE", unit, id, "")
 }
 
 // text is all that was exported, a line for each text of each span.

@@ -8,8 +8,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/agent-on-demand/aod/api"
 )
 
 // askStep is one request of testdata/mcpserver/asker.py: a list of tools, or a call.
@@ -67,71 +65,46 @@ func (s *server) asks(steps ...askStep) (heard []asked, size int) {
 	return got.Said, got.Size
 }
 
+// A capsule has the tools that it is granted and no others, is told of a call while it goes on, and passes
+// a file on by its URI: the JSON of that is small however large the file is.
 func TestACapsuleHasTheToolsThatItIsGranted(t *testing.T) {
 	t.Parallel()
+	const size = 8 << 20
 	s := newServer(t, "--concurrency", "1")
-	for n := range 8 {
-		s.addWorker(fmt.Sprintf("other-%d", n), "")
-	}
-	s.addCaller("teller", `ask POST /progress "" '{"percent":40,"step":"two","message":"of five"}'
-sleep 2
-echo '{}' > /io/output.json
+	s.addWorker("other", "")
+	s.addCaller("maker", `ask POST /progress "" '{"percent":40,"step":"two","message":"of five"}'
+head -c `+fmt.Sprint(size)+` /dev/urandom > /io/output/large.bin
+sleep 0.5
+echo "{\"sum\":\"$(sha256sum < /io/output/large.bin)\"}" > /io/output.json
 `)
-	s.addWorker("granted", "")
-	s.addAsker("- {name: tell, capsule: teller}\n- {name: granted, capsule: granted}\n")
-	s.start()
-	steps := []askStep{{}, {Name: "granted"}, {Name: "tell"}}
-	for n := range 8 {
-		steps = append(steps, askStep{Name: fmt.Sprintf("other-%d", n)})
-	}
-	heard, _ := s.asks(steps...)
-	if !slices.Equal(heard[0].Tools, []string{"granted", "tell"}) {
-		t.Errorf("it has the tools %q", heard[0].Tools)
-	}
-	for i, h := range heard[1:3] {
-		if h.Failed || h.Code != 0 {
-			t.Errorf("granted, call %d: %+v", i, h)
-		}
-	}
-	tells := false // beside signs of life, where it takes long to start
-	for _, told := range heard[2].Told {
-		tells = tells || told.Message == "two: of five" && told.Progress == 40 && told.Total == 100
-	}
-	if !tells {
-		t.Errorf("of its call it is told %+v", heard[2].Told)
-	}
-	for i, h := range heard[3:] {
-		if h.Code != -32602 {
-			t.Errorf("not granted, call %d: %+v", i, h)
-		}
-	}
-	for _, run := range s.callees(s.sessionRuns("asker")[0].ID) {
-		if run.Unit != "teller" && run.Unit != "granted" {
-			t.Errorf("it has called %s", run.Unit)
-		}
-	}
-}
-
-func TestALargeFileGoesFromToolToToolByItsURI(t *testing.T) {
-	t.Parallel()
-	const size = 100 << 20
-	s := newServer(t, "--concurrency", "1")
-	s.addCaller("maker", "head -c "+fmt.Sprint(size)+" /dev/urandom > /io/output/large.bin\n"+
-		`echo "{\"sum\":\"$(sha256sum < /io/output/large.bin)\"}" > /io/output.json`+"\n")
 	s.addCaller("taker", `echo "{\"sum\":\"$(cat /io/input/*.bin | sha256sum)\"}" > /io/output.json`+"\n")
 	write(t, `{"input": {"type": "object", "properties": {"doc": {"type": "string", "format": "file_path"}}}, "output": {"type": "object"}}`, s.units, "taker", "schema.json")
 	s.addAsker("- {name: make, capsule: maker}\n- {name: take, capsule: taker}\n")
 	s.start()
-	heard, bytes := s.asks(askStep{Name: "make"}, askStep{Name: "take", Arguments: map[string]string{"doc": "LINK"}})
-	if heard[0].Failed || heard[0].Text != heard[1].Text || !strings.Contains(heard[0].Text, "sum") {
+	heard, bytes := s.asks(askStep{}, askStep{Name: "make"}, askStep{Name: "take", Arguments: map[string]string{"doc": "LINK"}}, askStep{Name: "other"})
+	if !slices.Equal(heard[0].Tools, []string{"make", "take"}) {
+		t.Errorf("it has the tools %q", heard[0].Tools)
+	}
+	made, took, other := heard[1], heard[2], heard[3]
+	if made.Failed || made.Code != 0 || took.Failed || made.Text != took.Text || !strings.Contains(made.Text, "sum") {
 		t.Errorf("%+v", heard)
+	}
+	tells := false // beside signs of life, where it takes long to start
+	for _, told := range made.Told {
+		tells = tells || told.Message == "two: of five" && told.Progress == 40 && told.Total == 100
+	}
+	if !tells {
+		t.Errorf("of its call it is told %+v", made.Told)
+	}
+	if other.Code != -32602 {
+		t.Errorf("not granted: %+v", other)
 	}
 	if bytes > 16<<10 {
 		t.Errorf("%d bytes of JSON for a file of %d", bytes, size)
 	}
-	t.Logf("%d bytes of JSON", bytes)
-	made := s.sessionRuns("maker")
-	if record := s.await(made[0].ID); record.Outcome != api.Success || record.Files[0].SizeBytes != size {
-		t.Errorf("%+v", record.Files)
+	for _, run := range s.callees(s.sessionRuns("asker")[0].ID) {
+		if record := s.await(run.ID); run.Unit == "other" || run.Unit == "maker" && record.Files[0].SizeBytes != size {
+			t.Errorf("it has called %s, which gave %+v", run.Unit, record.Files)
+		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 const hostileMemory = 128 << 20
 
 func TestHostileServersTakeLittleOfOurMemory(t *testing.T) {
+	onlyLong(t, "AOD_LOAD")
 	s := newServer(t)
 	s.program = shipped.Path(t)
 	l := load{server: s}

@@ -4,8 +4,17 @@ import (
 	"context"
 	"errors"
 	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"github.com/spf13/cobra"
 
 	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/cmd/aod/cli"
+	"github.com/agent-on-demand/aod/cmd/aod/config"
 	"github.com/agent-on-demand/aod/orchestrator"
 	"github.com/agent-on-demand/aod/orchestrator/protocol/mcp"
 	"github.com/agent-on-demand/aod/orchestrator/spool"
@@ -13,49 +22,78 @@ import (
 
 // mcpService adapts a Service of this process to MCP.
 type mcpService struct {
-	*orchestrator.Service
+	face
 	fileBytes int64 // of one input file
+}
+
+func newMCPService(service *orchestrator.Service, c *config.Config) mcpService {
+	return mcpService{faceOf(service), c.UploadLimit}
 }
 
 // Submit implements mcp.Service.
 func (s mcpService) Submit(ctx context.Context, sub mcp.Submission) (api.Record, error) {
-	spool, err := spooled(s.Service, s.fileBytes, sub.Files,
-		func(f mcp.File) (string, io.Reader) { return f.Name, f.Content })
+	files, err := s.receive(sub.Files)
 	if err != nil {
 		return api.Record{}, err
 	}
-	record, _, err := s.Service.Submit(ctx, orchestrator.Submission{ // it owns the files from here
-		Unit: sub.Unit, Input: sub.Input, Files: spool, Metadata: sub.Metadata, TraceParent: sub.TraceParent,
+	record, _, err := s.Service.Submit(ctx, spool.Submission{ // it owns the files from here
+		Unit: sub.Unit, Input: sub.Input, Files: files, Metadata: sub.Metadata, TraceParent: sub.TraceParent,
 	})
 	return record, err
 }
 
 // Open implements mcp.Service.
 func (s mcpService) Open(ctx context.Context, id string, file api.File) (io.ReadCloser, error) {
-	content, _, err := s.OpenFile(ctx, id, file.Name)
-	if err != nil {
-		return nil, err
-	}
-	return content, nil
+	content, _, err := s.Files.Open(ctx, id, file.Name)
+	return reader(content, err)
 }
 
-// spooled receives the files of a protocol's message, each of at most limit bytes, under the names
+// receive returns the files of a call as those of a submission, each of at most the limit of bytes, under the names
 // that the input has for them; nil: there are none.
-func spooled[F any](
-	service *orchestrator.Service, limit int64, files []F, of func(F) (name string, content io.Reader),
-) (*spool.Spool, error) {
+func (s mcpService) receive(files []mcp.File) (*spool.Spool, error) {
 	if len(files) == 0 {
 		return nil, nil
 	}
-	received, err := service.NewSpool()
+	received, err := s.NewSpool()
 	if err != nil {
 		return nil, err
 	}
 	for _, f := range files {
-		name, content := of(f)
-		if err := received.Add("", name, content, limit); err != nil {
+		if err := received.Add("", f.Name, f.Content, s.fileBytes); err != nil {
 			return nil, errors.Join(err, received.Remove())
 		}
 	}
 	return received, nil
 }
+
+// ownUnits serves the units of a command by a service of its own.
+func (a *app) ownUnits(
+	cmd *cobra.Command, logger *slog.Logger, do func(context.Context, mcp.Service) error,
+) error {
+	ctx := cmd.Context()
+	c, err := config.Load(config.Options{Flags: cmd.Flags(), Getenv: os.Getenv, Data: cli.DefaultData()})
+	if err != nil {
+		return err
+	}
+	serve := func(service *orchestrator.Service) error {
+		if err := service.Start(ctx); err != nil {
+			return err
+		}
+		defer shutdown(ctx, service, c)
+		return do(ctx, newMCPService(service, c))
+	}
+	for n := 1; ; n++ { // each client starts a command of its own
+		held := false
+		err := a.withService(ctx, c, filepath.Join(c.Data, "mcp", strconv.Itoa(n)), logger,
+			func(service *orchestrator.Service) error {
+				held = true
+				return serve(service)
+			})
+		if held || !fault.Is(err, fault.Conflict) || n == maxClients {
+			return err
+		}
+	}
+}
+
+// maxClients is how many of these commands have units of their own at a time.
+const maxClients = 32

@@ -14,7 +14,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -22,7 +21,6 @@ import (
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/internal/testing/testkit"
 	"github.com/agent-on-demand/aod/runtime"
-	"github.com/agent-on-demand/aod/runtime/docker"
 	"github.com/agent-on-demand/aod/runtime/docker/dockertest"
 )
 
@@ -56,7 +54,7 @@ func addMCP(t *testing.T, dir, name, more string) string {
 }
 
 // sessionContainers counts the containers of a unit.
-func sessionContainers(t *testing.T, engine *docker.Engine, unit string) int {
+func sessionContainers(t *testing.T, engine runtime.Containers, unit string) int {
 	t.Helper()
 	found, err := engine.ContainersByLabel(context.Background(), map[string]string{runtime.LabelUnit: unit})
 	if err != nil {
@@ -142,6 +140,7 @@ func text(t *testing.T, message string) string {
 }
 
 func TestASealedServerOnStdio(t *testing.T) {
+	t.Parallel()
 	engine := dockertest.Require(t)
 	name := uniqueUnit()
 	unit := addMCP(t, t.TempDir(), name, "mcp: {tools: [count, env, sealed, noise, twice, strange, ask], timeout: 30s, env: {MODE: quiet}}\n")
@@ -183,69 +182,32 @@ func TestASealedServerOnStdio(t *testing.T) {
 	testkit.Eventually(t, "its container is gone", func() bool { return sessionContainers(t, engine, name) == 0 })
 }
 
+// What a server says that ends its session is in relay: here its container has to go.
 func TestHowSealedServersEnd(t *testing.T) {
+	t.Parallel()
 	engine := dockertest.Require(t)
-	name := uniqueUnit()
-	const limits = "limits: {pids: 32}\n"
-	patient, quick := addMCP(t, t.TempDir(), name, limits), addMCP(t, t.TempDir(), name, "mcp: {timeout: 2s}\n"+limits)
-	for _, c := range []struct {
-		name  string
-		do    func(c *mcpClient)
-		says  string // to the client, "" is nothing
-		error string // on stderr
+	for what, c := range map[string]struct {
+		tool  string           // that it calls; "" is none
+		heard bool             // whether the call is answered
+		ends  func(*mcpClient) // how it ends then
 	}{
-		{"a server that dies", func(c *mcpClient) { c.says(toolCall(1, "die", "{}")) }, "the server ended", "exit code 3"},
-		{"a line without an end", func(c *mcpClient) { c.says(toolCall(1, "flood", "{}")) }, "16 MiB", "16 MiB"},
-		{"a result that is too deep", func(c *mcpClient) { c.says(toolCall(1, "deep", "{}")) }, "isn't taken", "isn't taken"},
-		{"a killed client", func(c *mcpClient) { _ = c.process.Process.Kill() }, "", ""},
-		{"a client that is gone while it waits", func(c *mcpClient) {
-			c.says(toolCall(1, "hang", "{}"))
-			_, _ = c.stdin.Close(), c.out.Close()
-		}, "", ""},
-		{"a terminated command", func(c *mcpClient) { _ = c.process.Process.Signal(syscall.SIGTERM) }, "", ""},
-		{"a killed command over a deaf server", func(c *mcpClient) {
-			c.says(toolCall(1, "deaf", "{}"))
-			c.hears()
-			_ = c.process.Process.Kill()
-		}, "", ""},
-		{"a client that leaves a deaf server", func(c *mcpClient) {
-			c.says(toolCall(1, "deaf", "{}"))
-			c.hears()
-			_ = c.stdin.Close()
-		}, "", ""},
-		{"a call that hangs", func(c *mcpClient) {
-			c.says(toolCall(1, "hang", "{}"))
-			if got := text(t, c.hears()); !strings.Contains(got, "more than 2s") {
-				t.Errorf("it hears %q", got)
-			}
-			_ = c.stdin.Close()
-		}, "", ""},
-		{"a fork bomb", func(c *mcpClient) {
-			c.says(toolCall(1, "forks", "{}"))
-			c.hears() // the call takes too long
-			_ = c.stdin.Close()
-		}, "", ""},
+		"a killed client":                       {"", false, func(c *mcpClient) { _ = c.process.Process.Kill() }},
+		"a killed command over a deaf server":   {"deaf", true, func(c *mcpClient) { _ = c.process.Process.Kill() }},
+		"a client that leaves over a fork bomb": {"forks", true, func(c *mcpClient) { _ = c.stdin.Close() }}, // the call takes too long
+		"a client that is gone while it waits":  {"hang", false, func(c *mcpClient) { _, _ = c.stdin.Close(), c.out.Close() }},
 	} {
-		t.Run(c.name, func(t *testing.T) {
-			unit := quick
-			if c.says != "" { // which is not that a call took too long
-				unit = patient
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			name := uniqueUnit()
+			client := startMCP(t, addMCP(t, t.TempDir(), name, "mcp: {timeout: 2s}\nlimits: {pids: 32}\n"))
+			if c.tool != "" {
+				client.says(toolCall(1, c.tool, "{}"))
 			}
-			client := startMCP(t, unit)
-			c.do(client)
-			if c.says != "" {
-				if got := text(t, client.hears()); !strings.Contains(got, c.says) {
-					t.Errorf("the client hears %q", got)
-				}
+			if c.heard {
+				client.hears()
 			}
+			c.ends(client)
 			testkit.Eventually(t, "its container is gone", func() bool { return sessionContainers(t, engine, name) == 0 })
-			if c.error == "" {
-				return
-			}
-			_, _ = io.Copy(io.Discard, client.stdout)
-			if err := client.process.Wait(); err == nil || !strings.Contains(client.stderr.String(), c.error) {
-				t.Errorf("%v: %s", err, client.stderr)
-			}
 		})
 	}
 }
@@ -287,7 +249,7 @@ func (s *server) session(unit string) string {
 func (s *server) sessionRuns(unit string) []api.Summary {
 	s.t.Helper()
 	var runs []api.Summary
-	for run, err := range s.client.Runs(context.Background(), api.Filter{Unit: unit}) {
+	for run, err := range s.client.Runs.List(context.Background(), api.Filter{Unit: unit}) {
 		if err != nil {
 			s.t.Fatal(err)
 		}
@@ -342,6 +304,9 @@ func TestSessionsWithAServersUnits(t *testing.T) {
 		if raw, _ := json.Marshal(record); bytes.Contains(raw, []byte("canary")) {
 			t.Error("the record has arguments")
 		}
+	}
+	if strings.Contains(s.log(), "canary") || strings.Contains(s.metrics(), "canary") {
+		t.Error("the log or the metrics have arguments")
 	}
 	if response, body := s.speaks("POST", "plain", "", mcpHello); response.StatusCode != http.StatusConflict || !strings.Contains(body, "no MCP server") {
 		t.Errorf("%s %s", response.Status, body)

@@ -20,18 +20,14 @@ import (
 
 // What the examples that ask models give by `aod run`, they give on a server, in a container
 // that waited for them, and to a capsule that calls them. Meanwhile nobody gets out of a
-// sandbox: listeners of this machine, at each of its addresses, see no connection. The long form,
-// AOD_EXAMPLES=1, has all such examples.
+// sandbox: listeners of this machine, at each of its addresses, see no connection.
 func TestTheExamplesThatAskModelsGiveTheSameEverywhere(t *testing.T) {
+	onlyLong(t, "AOD_EXAMPLES")
 	examples, err := filepath.Abs("../../examples/capsules")
 	if err != nil {
 		t.Fatal(err)
 	}
-	names := []string{"triage", "model"}
-	if number(t, "AOD_EXAMPLES", 0) > 0 {
-		names = append(names, "analyst", "openai-client", "messages-curl")
-	}
-	for _, name := range names {
+	for _, name := range []string{"triage", "model", "analyst", "openai-client", "messages-curl"} {
 		t.Run(name, func(t *testing.T) {
 			c, err := capsule.Load(filepath.Join(examples, name))
 			if err != nil {

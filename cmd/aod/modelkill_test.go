@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -69,14 +68,9 @@ func (p *slowProvider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprint(w, `{"choices":[{"message":{"content":"yes"}}],"usage":{"prompt_tokens":7,"completion_tokens":3}}`)
 }
 
-const usualModelKills = 4
-
-// The long form is: AOD_KILLS=20 go test -race -run TestNoKillLosesWhatAModelCost ./cmd/aod
 func TestNoKillLosesWhatAModelCost(t *testing.T) {
-	seed := number(t, "AOD_SEED", int(time.Now().UnixNano()%1e9))
-	kills := number(t, "AOD_KILLS", usualModelKills)
-	t.Logf("to be repeated with AOD_SEED=%d AOD_KILLS=%d", seed, kills)
-	dice := rand.New(rand.NewPCG(uint64(seed), 0))
+	t.Parallel()
+	kills, dice := long(t, "AOD_KILLS"), dice(t)
 	provider := newSlowProvider(t)
 	s := newThinker(t, provider)
 	s.start()
@@ -112,7 +106,7 @@ models: {small: {use: [slow/any], max_output: 50, price: {input: 1, output: 1}}}
 }
 
 func (s *server) isOver(id string) bool {
-	record, err := s.client.Run(s.t.Context(), id)
+	record, err := s.client.Runs.Get(s.t.Context(), id)
 	return err == nil && record.Outcome != ""
 }
 

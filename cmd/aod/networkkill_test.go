@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"log"
-	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -19,11 +18,13 @@ import (
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/client"
 	"github.com/agent-on-demand/aod/internal/testing/testkit"
+	"github.com/agent-on-demand/aod/orchestrator/layout"
+	"github.com/agent-on-demand/aod/orchestrator/store"
 	"github.com/agent-on-demand/aod/runtime/docker/dockertest"
 )
 
 const (
-	usualNetworkKills    = 3
+	usualNetworkKills    = 2
 	networkSchedulesKill = 5 // due at each kill
 )
 
@@ -109,15 +110,11 @@ func (s *server) addCarrier() (c *carriage, tunnel, upstream string) {
 
 // A server that is killed while programs have tunnels and streams of upstreams, and schedules are
 // due: programs see an error after which they can try again, nothing stays open, and no occurrence
-// is lost or doubled. The long form is:
-// AOD_KILLS=20 go test -race -run TestNoKillBreaksTheNetworkForGood ./cmd/aod
+// is lost or doubled.
 func TestNoKillBreaksTheNetworkForGood(t *testing.T) {
 	t.Parallel()
 	dockertest.Require(t)
-	seed := number(t, "AOD_SEED", int(time.Now().UnixNano()%1e9))
-	kills := number(t, "AOD_KILLS", usualNetworkKills)
-	t.Logf("to be repeated with AOD_SEED=%d AOD_KILLS=%d", seed, kills)
-	dice := rand.New(rand.NewPCG(uint64(seed), 0))
+	kills, dice := number(t, "AOD_KILLS", usualNetworkKills), dice(t)
 	s := newServer(t, "--pool", "0", "--concurrency", strconv.Itoa(kills+9)) // of each kill a stream goes on until the end
 	host, tunnel, upstream := s.addCarrier()
 	s.addWorker("timely", unique())
@@ -192,5 +189,83 @@ func (s *server) wasCarried(path string, r api.Record, host *carriage) {
 	_, began := host.counts(path)
 	if got.Tries < 2 || len(got.Broken) != got.Tries-1 || began < 2 || began > got.Tries {
 		s.t.Errorf("%s: %d streams of %+v", path, began, got)
+	}
+}
+
+// manyEnd waits until as many runs have ended, for ten at a time.
+func (s *server) manyEnd(n int, filter api.Filter) {
+	s.t.Helper()
+	for some := min(10, n); ; some = min(some+10, n) {
+		testkit.Eventually(s.t, fmt.Sprintf("%d runs have ended", some), func() bool {
+			ended := 0
+			for run, err := range s.client.Runs.List(s.t.Context(), filter) {
+				if err == nil && run.Outcome != "" {
+					ended++
+				}
+			}
+			return ended >= some
+		})
+		if some == n {
+			return
+		}
+	}
+}
+
+// schedule stores schedules of one time each, while no server runs.
+func (s *server) schedule(n int, from time.Time) {
+	s.t.Helper()
+	db := s.openStore()
+	for i := range n {
+		at := from.Add(time.Duration(i) * 200 * time.Millisecond).UTC()
+		spec, err := json.Marshal(api.ScheduleSpec{Unit: "timely", At: at.Format(time.RFC3339Nano), Missed: api.MissedAll})
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		now := time.Now()
+		row := store.Schedule{
+			Name: fmt.Sprintf("s%d", i), Unit: "timely", Spec: spec, Input: work{Mark: i}.input(), Private: []byte("null"),
+			Until: now, CreatedAt: now, ChangedAt: now,
+		}
+		if _, err := db.Schedules.Put(s.t.Context(), row); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+	if err := db.Close(); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func (s *server) openStore() *store.Store {
+	s.t.Helper()
+	db, err := store.Open(filepath.Join(s.home(), layout.Database), store.Options{})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return db
+}
+
+// judgeOccurrences finds one occurrence with one run of each schedule.
+func (s *server) judgeOccurrences(n int, records map[string]api.Record) {
+	s.t.Helper()
+	db := s.openStore()
+	defer db.Close()
+	if len(records) != n {
+		s.t.Errorf("there are %d runs of %d occurrences", len(records), n)
+	}
+	for i := range n {
+		name := fmt.Sprintf("s%d", i)
+		row, err := db.Schedules.Get(s.t.Context(), name)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		all, err := db.Occurrences.List(s.t.Context(), row.Seq, 0, 0)
+		if err != nil || len(all) != 1 || row.Fired != 1 || all[0].Outcome != string(api.OccurrenceStarted) {
+			s.t.Errorf("%s has %+v, %v", name, all, err)
+			continue
+		}
+		record := records[all[0].Run]
+		if record.Schedule == nil || record.Schedule.Name != name || !record.Schedule.Planned.Equal(all[0].Planned) || record.Outcome != api.Success {
+			s.t.Errorf("the run of %s is %s, of %+v", name, record.Outcome, record.Schedule)
+		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -43,17 +44,19 @@ func installed(t *testing.T) string {
 }
 
 func TestAnInstalledAODIsItsOwnInit(t *testing.T) {
+	t.Parallel()
 	dockertest.Require(t)
 	aod := installed(t)
 	examples, err := filepath.Abs("../../examples/capsules")
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, data := alone(t)
+	work := t.TempDir()
+	data := filepath.Join(work, "data")
 	call := func(t *testing.T, env []string, args ...string) (stdout, stderr string) {
 		t.Helper()
 		cmd := exec.CommandContext(t.Context(), aod, args...)
-		cmd.Env = append(os.Environ(), env...)
+		cmd.Dir, cmd.Env = work, slices.Concat(os.Environ(), []string{"AOD_DATA=" + data, "AOD_SERVER="}, env)
 		var out, log strings.Builder
 		cmd.Stdout, cmd.Stderr = &out, &log
 		if err := cmd.Run(); err != nil {

@@ -4,6 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/cmd/aod/cli"
 )
 
 // place says how a command that asks no server takes one that is named.
@@ -47,13 +48,13 @@ func pathOf(cmd *cobra.Command) string {
 
 // checkPlace refuses to do on this machine what is asked of a server elsewhere. The server of the
 // data directory is here; and --data says more than AOD_SERVER.
-func (a *app) checkPlace(cmd *cobra.Command) error {
+func checkPlace(cmd *cobra.Command, env *cli.Env) error {
 	byFlag := cmd.Flags().Changed("server")
 	switch at := placeOf(cmd); {
-	case a.server == "", at == anywhere, at == here && !byFlag, !byFlag && cmd.Flags().Changed("data"):
+	case env.Server == "", at == anywhere, at == here && !byFlag, !byFlag && cmd.Flags().Changed("data"):
 		return nil
 	}
-	if own, err := a.localServer(); err == nil && sameServer(own, a.server) {
+	if own, err := env.LocalServer(); err == nil && cli.SameServer(own, env.Server) {
 		return nil
 	}
 	return fault.New(fault.Input,

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/agent-on-demand/aod/cmd/aod/ui"
 	"github.com/agent-on-demand/aod/internal/safefs"
 	"github.com/agent-on-demand/aod/orchestrator/layout"
 )
@@ -36,7 +37,7 @@ func TestEachCommandHasAPlace(t *testing.T) {
 			t.Errorf("aod %s: does it ask the server? Then it is in the list of this test, else among the places", path)
 		}
 	}
-	walk((&app{stdout: newOutput(os.Stdout), stderr: newOutput(os.Stderr)}).rootCommand())
+	walk(newApp(nil, ui.NewOutput(os.Stdout), ui.NewOutput(os.Stderr)).rootCommand())
 	for path := range places {
 		if !known[path] {
 			t.Errorf("there is no command aod %s", path)

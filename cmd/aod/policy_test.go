@@ -16,9 +16,11 @@ import (
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/cmd/aod/config"
+	"github.com/agent-on-demand/aod/handoff/egress"
 	"github.com/agent-on-demand/aod/orchestrator"
 	"github.com/agent-on-demand/aod/orchestrator/kind/container"
 	"github.com/agent-on-demand/aod/orchestrator/kind/remote"
+	"github.com/agent-on-demand/aod/orchestrator/spool"
 	"github.com/agent-on-demand/aod/runtime"
 	"github.com/agent-on-demand/aod/runtime/docker/dockertest"
 	"github.com/agent-on-demand/aod/runtime/enginetest"
@@ -40,7 +42,8 @@ func policed(t *testing.T, file string) (service *orchestrator.Service, units st
 	opts := serviceOptions(c, home(c), slog.New(slog.DiscardHandler))
 	engine := enginetest.NewFake(nil)
 	engine.AddImage(runtime.Image{ID: "sha256:debian", Tags: []string{dockertest.Image}, Cmd: []string{"bash"}, OS: "linux", Arch: "amd64", SizeBytes: 100 << 20})
-	opts.Kinds = kindsOver(container.New(engine, containerOptions(c, opts.Logger)), remote.New(remote.Options{Data: c.Data, Door: opts.Egress}))
+	opts.Kinds = kindsOver(container.New(engine, containerOptions(c, opts.Logger)), remote.New(remote.Options{Data: c.Data, Door: egress.New(egress.Options{})}))
+	opts.Features = featuresOver(featureOptions{door: egress.New(egress.Options{}), pushes: pushesOf(c)})
 	if service, err = orchestrator.NewService(opts); err != nil {
 		t.Fatal(err)
 	}
@@ -108,6 +111,7 @@ func plain(timeout string) map[string]any {
 
 // Every rule, for a unit of a directory and for an upload, and what the unit's own block says.
 func TestThePolicyOfUnits(t *testing.T) {
+	t.Parallel()
 	const refused = `refused: "u" may not be run here: `
 	for _, c := range []struct{ name, agent, file, directory, upload string }{
 		{"nothing is asked for", "", "", "", ""},
@@ -219,14 +223,14 @@ func TestThePolicyOfUnits(t *testing.T) {
 				for name, text := range policedFiles(c.agent) {
 					write(t, text, units, "u", name)
 				}
-				u, err := service.Unit(t.Context(), "u")
+				u, err := service.Units.Show(t.Context(), "u")
 				if err != nil {
 					t.Fatal(err)
 				}
 				if diff := cmp.Diff(c.directory, told(u, plain("24h"))); diff != "" {
 					t.Error(diff)
 				}
-				_, _, err = service.Submit(t.Context(), orchestrator.Submission{Unit: "u"})
+				_, _, err = service.Submit(t.Context(), spool.Submission{Unit: "u"})
 				if refused := strings.Contains(c.directory, "refused"); refused != fault.Is(err, fault.Forbidden) || !refused && err != nil {
 					t.Errorf("a run: %v", err)
 				}
@@ -234,13 +238,13 @@ func TestThePolicyOfUnits(t *testing.T) {
 			t.Run("of an upload", func(t *testing.T) {
 				t.Parallel()
 				service, _ := policed(t, c.file)
-				u, _, err := service.PutUnit(t.Context(), "u", uploadOf(t, policedFiles(c.agent)))
+				u, _, err := service.Units.Put(t.Context(), "u", uploadOf(t, policedFiles(c.agent)))
 				if c.upload == "" && strings.Contains(c.directory, "refused") || strings.Contains(c.upload, "refused") {
 					public := fault.Public(err)
 					if !fault.Is(err, fault.Forbidden) || c.upload != "" && !strings.HasSuffix(c.upload, public.Msg+" | "+public.Hint) {
 						t.Errorf("got %v, %s", err, public.Hint)
 					}
-					if list, err := service.Units(t.Context()); err != nil || len(list) > 0 {
+					if list, err := service.Units.List(t.Context()); err != nil || len(list) > 0 {
 						t.Errorf("it is there: %v, %v", list, err)
 					}
 					return

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"testing"
 	"time"
 
@@ -10,50 +9,11 @@ import (
 	"github.com/agent-on-demand/aod/internal/testing/testkit"
 )
 
-// What a full pool leaves when its server is killed is gone when the next one runs, which
-// has a pool of its own soon.
-func TestAKilledServersPoolIsRebuilt(t *testing.T) {
-	t.Parallel()
-	s := newServer(t, "--pool", "4")
-	s.addWorker("worker", unique())
-	write(t, "name: worker\nwarm: 3\n", s.units, "worker", "agent.yaml")
-	s.start()
-	s.full(3)
-	old := map[string]bool{}
-	for _, ref := range s.containers() {
-		old[ref.ID] = true
-	}
-	if len(old) < 3 {
-		t.Errorf("%d containers wait", len(old))
-	}
-	s.kill()
-	s.start()
-	testkit.Eventually(t, "the old ones are gone", func() bool {
-		for _, ref := range s.containers() {
-			if old[ref.ID] {
-				return false
-			}
-		}
-		return true
-	})
-	s.full(3)
-	record := s.await(s.mustSubmit("worker", work{}))
-	s.removeLater(record.Image.Ref)
-	if record.Outcome != api.Success || record.Container.WaitedMS <= 0 || old[record.Container.ID] {
-		t.Errorf("%+v %+v", record, record.Container)
-	}
-}
-
-// AOD_POOL_KILLS is how often a server is killed in the middle of claims, AOD_SEED what the
-// moments are made of.
-const usualPoolKills = 4
+const usualPoolKills = 2
 
 func TestNoKillInTheMiddleOfClaimsLosesOrDoublesARun(t *testing.T) {
 	t.Parallel()
-	seed := number(t, "AOD_SEED", int(time.Now().UnixNano()%1e9))
-	kills := number(t, "AOD_POOL_KILLS", usualPoolKills)
-	t.Logf("to be repeated with AOD_SEED=%d AOD_POOL_KILLS=%d", seed, kills)
-	dice := rand.New(rand.NewPCG(uint64(seed), 1))
+	kills, dice := number(t, "AOD_KILLS", usualPoolKills), dice(t)
 	s := newServer(t, "--pool", "4", "--concurrency", "4", "--retry-delay", "100ms")
 	s.addWarmWorker("claimed", 4)
 	s.start()

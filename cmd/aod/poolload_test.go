@@ -15,12 +15,8 @@ import (
 	"github.com/agent-on-demand/aod/internal/testing/testkit"
 )
 
-// AOD_POOL_RUNS is how many runs go through a pool. The long form is:
-// AOD_POOL_RUNS=1000 go test -timeout 1h -run TestManyRuns ./cmd/aod
-const usualPoolRuns = 30
-
 func TestManyRunsThroughAPoolLeaveTheServerAsItWas(t *testing.T) {
-	all := number(t, "AOD_POOL_RUNS", usualPoolRuns)
+	all := long(t, "AOD_LOAD")
 	s := newServer(t, "--concurrency", "2", "--pool", "4")
 	s.program = shipped.Path(t)
 	l := load{server: s, http: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 8}}}
@@ -80,7 +76,7 @@ func (s *server) runOne(unit string, mark int) api.Record {
 	record, err := s.submit(context.Background(), client.Submission{Unit: unit, Input: work{Mark: mark}.input()})
 	testkit.Within(testkit.Patience, func() bool {
 		if err == nil && !over(record) {
-			record, err = s.client.Run(context.Background(), record.ID)
+			record, err = s.client.Runs.Get(context.Background(), record.ID)
 		}
 		return err != nil || over(record)
 	})
@@ -110,12 +106,10 @@ func wantEachItsOwn(t *testing.T, records []api.Record) (waited int) {
 	return waited
 }
 
-// AOD_BURST is how many runs come at once. The long form, in which the same burst meets a
-// server without a pool as well, is: AOD_BURST=50 go test -run TestABurst ./cmd/aod
-const usualBurst = 12
+const burstRuns = 50 // at once
 
 func TestABurstIsServedWithAPoolAndFillsItAgain(t *testing.T) {
-	size := number(t, "AOD_BURST", usualBurst)
+	size := min(long(t, "AOD_LOAD"), burstRuns)
 	burst := func(t *testing.T, pool int) (slowest time.Duration) {
 		s := newServer(t, "--pool", strconv.Itoa(pool))
 		s.program = shipped.Path(t)
@@ -143,10 +137,8 @@ func TestABurstIsServedWithAPoolAndFillsItAgain(t *testing.T) {
 		return totals[size-1]
 	}
 	with := burst(t, 8)
-	if size > usualBurst {
-		t.Run("and without", func(t *testing.T) {
-			without := burst(t, 0)
-			t.Logf("the slowest of %d: %v with a pool, %v without", size, with, without)
-		})
-	}
+	t.Run("and without", func(t *testing.T) {
+		without := burst(t, 0)
+		t.Logf("the slowest of %d: %v with a pool, %v without", size, with, without)
+	})
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -67,6 +66,7 @@ func diskServer(t *testing.T, d *disk, flags ...string) *server {
 
 func TestNothingThatWasToldIsUntrueAfterALossOfPower(t *testing.T) {
 	t.Parallel()
+	onlyLong(t, "AOD_MOMENTS") // at those that matter most
 	d := newDisk(t)
 	s := diskServer(t, d, "--concurrency", "1", "--min-free-disk", "1MiB")
 	s.addWorker("worker", "")
@@ -83,7 +83,7 @@ func TestNothingThatWasToldIsUntrueAfterALossOfPower(t *testing.T) {
 		t.Fatal(err)
 	}
 	accepted := d.losePower()
-	if _, err := s.client.Cancel(t.Context(), hold, ""); err != nil {
+	if _, err := s.client.Runs.Cancel(t.Context(), hold, ""); err != nil {
 		t.Fatal(err)
 	}
 	s.await(hold)
@@ -102,7 +102,7 @@ func TestNothingThatWasToldIsUntrueAfterALossOfPower(t *testing.T) {
 
 	t.Run("an accepted run has its input", func(t *testing.T) {
 		after := s.on(t, accepted)
-		if _, err := after.client.Cancel(t.Context(), hold, ""); err != nil { // which goes on, too, and may have the slot
+		if _, err := after.client.Runs.Cancel(t.Context(), hold, ""); err != nil { // which goes on, too, and may have the slot
 			t.Fatal(err)
 		}
 		got := after.await(record.ID)
@@ -138,45 +138,4 @@ func (s *server) on(t *testing.T, d *disk) *server {
 	after.units = s.units
 	after.start()
 	return after
-}
-
-func TestFilesThatAreNoLongerWhatTheyWereAreAnError(t *testing.T) {
-	t.Parallel()
-	s := newServer(t, "--concurrency", "1")
-	s.addWorker("worker", "")
-	s.start()
-	doc := filepath.Join(t.TempDir(), "doc")
-	write(t, "content", doc)
-	files := []client.InputFile{{Field: "doc", Path: doc}}
-	whole, err := s.submit(t.Context(), client.Submission{Unit: "worker", Input: work{Mark: 1}.input(), Files: files})
-	if err != nil {
-		t.Fatal(err)
-	}
-	done := s.await(whole.ID)
-	hold := s.mustSubmit("worker", work{Mark: 1, Ticks: 600})
-	s.awaitLine(hold, "tick 1")
-	waits, err := s.submit(t.Context(), client.Submission{Unit: "worker", Input: work{Mark: 2}.input(), Files: files})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.kill()
-	for _, name := range []string{filepath.Join(waits.ID, "input", "doc"), filepath.Join(done.ID, "output", "copy")} {
-		path := filepath.Join(s.home(), "runs", name)
-		if err := os.WriteFile(path, []byte("comment"), 0o600); err != nil { // of the same size
-			t.Fatal(err)
-		}
-		if err := os.Chtimes(path, done.CreatedAt, done.CreatedAt); err != nil {
-			t.Fatal(err)
-		}
-	}
-	s.start()
-	if _, err := s.client.Cancel(t.Context(), hold, ""); err != nil {
-		t.Fatal(err)
-	}
-	if got := s.await(waits.ID); got.Outcome != api.SystemError || got.Error == nil || !strings.Contains(got.Error.Message, "input lost") {
-		t.Errorf("a run on another input: %s, %+v", got.Outcome, got.Error)
-	}
-	if status := s.status("/v1/runs/" + done.ID + "/files/copy"); status != 500 {
-		t.Errorf("a file that isn't what its record says: %d", status)
-	}
 }

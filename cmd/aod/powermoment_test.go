@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"net/http"
 	"os/exec"
 	"path/filepath"
@@ -18,10 +17,6 @@ import (
 	"github.com/agent-on-demand/aod/client"
 	"github.com/agent-on-demand/aod/internal/testing/testkit"
 )
-
-// usualMoments is how often the power fails; the long form is `make powerloss`. AOD_SEED is what
-// the moments are made of.
-const usualMoments = 3
 
 // answers are what a server has answered so far.
 type answers struct {
@@ -55,9 +50,7 @@ type loss struct {
 }
 
 func TestNoMomentOfALossOfPowerMakesUntrueWhatWasTold(t *testing.T) {
-	seed, moments := number(t, "AOD_SEED", int(time.Now().UnixNano()%1e9)), number(t, "AOD_MOMENTS", usualMoments)
-	t.Logf("to be repeated with AOD_SEED=%d AOD_MOMENTS=%d", seed, moments)
-	dice := rand.New(rand.NewPCG(uint64(seed), 0))
+	moments, dice := long(t, "AOD_MOMENTS"), dice(t)
 	d := newDisk(t)
 	s := diskServer(t, d, "--concurrency", "3", "--min-free-disk", "1MiB", "--retry-delay", "10ms")
 	s.addWorker("worker", "")
@@ -167,7 +160,7 @@ func (s *server) removeEnded(ctx context.Context, all *answers) error {
 func (s *server) keeps(a *answers) {
 	s.t.Helper()
 	for _, want := range a.ended {
-		got, err := s.client.Run(s.t.Context(), want.ID)
+		got, err := s.client.Runs.Get(s.t.Context(), want.ID)
 		if err != nil || got.Outcome != want.Outcome || string(got.Output) != string(want.Output) {
 			s.t.Errorf("run %s was told to be %s with %s: %+v, %v", want.ID, want.Outcome, want.Output, got, err)
 			continue

@@ -10,6 +10,7 @@ import (
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/cmd/aod/ui"
 )
 
 func TestPs(t *testing.T) {
@@ -32,7 +33,7 @@ func TestPs(t *testing.T) {
 		for line := range strings.Lines(stdout) {
 			got = append(got, strings.Fields(line))
 		}
-		age := ageText(time.Since(time.Date(2020, 1, 2, 3, 4, 5, 0, time.UTC)))
+		age := ui.Age(time.Since(time.Date(2020, 1, 2, 3, 4, 5, 0, time.UTC)))
 		want := [][]string{
 			{"ID", "UNIT", "STATE", "RETRIES", "AGE", "DURATION", "ERROR"},
 			{"a-1", "hello", "queued", "0", age, "-", "-"},
@@ -113,7 +114,7 @@ func TestLogsCancelRerunUnitsPrune(t *testing.T) {
 			"timeout   1m, at most 1h\nlimits    memory 64MiB, cpus 0.5, pids 9, output 1MiB\nsandbox   network bridge (root writable, runsc)\nreuse     4 runs a container\nwarm      2 containers\nretries   1\n" +
 			"may call  a, b\nenv       E\nlowered   retries: 5 asked for, 1 by policy.retries\nrefused   may not\n          ask\ninput     {\"type\":\"object\"}\n", ""},
 		{"prune", 2, "", "it takes a bound"},
-		{"prune --max-size 1x", 2, "", "is no size"},
+		{"prune --max-size 1x", 2, "", "is not a size"},
 		{"prune --older-than 24h --max-size 1.5GiB --dry-run", 0, "would remove 2 runs, 2.0 KiB\n", ""},
 	}
 	for _, c := range cases {
@@ -144,35 +145,6 @@ func TestCancelOnAServer(t *testing.T) {
 	contains(t, stderr, "cancelling "+fakeID)
 	if _, bodies := s.seen(); bodies[0] != `{"reason":"wrong one"}` {
 		t.Errorf("sent %s", bodies[0])
-	}
-}
-
-func TestSizeFlag(t *testing.T) {
-	for text, want := range map[string]int64{"1": 1, "512MiB": 512 << 20, "1.5g": 3 << 29, "2 KB": 2048, "1t": 1 << 40, "7b": 7} {
-		var f sizeFlag
-		if err := f.Set(text); err != nil || int64(f) != want {
-			t.Errorf("%s: %d, %v", text, f, err)
-		}
-	}
-	for _, text := range []string{"", "0", "-1", "1e3", "MiB", "1 x", "999999999999999t", "NaN"} {
-		var f sizeFlag
-		if err := f.Set(text); err == nil {
-			t.Errorf("%q was taken for %d", text, f)
-		}
-	}
-}
-
-func TestAgesAndDurations(t *testing.T) {
-	for d, want := range map[time.Duration]string{-time.Second: "0s", 59 * time.Second: "59s", time.Hour: "1h", 90 * time.Minute: "1h", 47 * time.Hour: "47h", 72 * time.Hour: "3d"} {
-		if got := ageText(d); got != want {
-			t.Errorf("ageText(%v) = %q, want %q", d, got, want)
-		}
-	}
-	from := time.Now()
-	for d, want := range map[time.Duration]string{1234 * time.Microsecond: "1ms", 1234 * time.Millisecond: "1.2s", 3*time.Minute + 1600*time.Millisecond: "3m2s"} {
-		if got := durationText(&from, nil, from.Add(d)); got != want {
-			t.Errorf("durationText(%v) = %q, want %q", d, got, want)
-		}
 	}
 }
 

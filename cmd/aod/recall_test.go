@@ -2,12 +2,10 @@ package main
 
 import (
 	"context"
-	"encoding/json"
+	"fmt"
 	"os/exec"
 	"slices"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/internal/testing/testkit"
@@ -65,23 +63,6 @@ async def execute(payload):
     return {"notes": shared["notes"]}
 `
 
-// recallScript makes two calls, of which the second fails and has other arguments each time.
-// When it may go on it asks for the first one as it was, and with other arguments.
-const recallScript = `trap 'on=1' USR1
-note() { persist POST "/handoff?recall=true" "$1" "{\"target\":\"note\",\"args\":{\"n\":$2}}"; }
-note first 1
-note second $((13 + RANDOM * 32768 + RANDOM))
-failed=$status
-echo "two calls"
-until [[ $on ]]; do sleep 0.05; done
-note first 1
-[[ $answer =~ \"handoff_id\":\"([^\"]+)\" ]] && same="$status ${BASH_REMATCH[1]}"
-[[ $(< /io/handoff/incoming/note) == "note 1" ]] && same+=" with its file"
-note first 2
-[[ $answer == *"took another way"* ]] && status+=" another way"
-echo "{\"same\":\"$same\",\"other\":\"$status\",\"failed\":$failed}" > /io/output.json
-`
-
 func TestAFlowGoesOnAfterItsContainersDeath(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, "--retry-delay", "10ms", "--pool", "0")
@@ -100,27 +81,6 @@ func TestAFlowGoesOnAfterItsContainersDeath(t *testing.T) {
 	}
 	if len(calls) != 5 {
 		t.Errorf("%d calls were made", len(calls))
-	}
-	s.nothingLeft()
-}
-
-func TestOnlyASuccessOfTheSameArgumentsIsRecalled(t *testing.T) {
-	t.Parallel()
-	s := newServer(t, "--retry-delay", "10ms", "--pool", "0")
-	s.addNotes()
-	s.addCaller("asks", recallScript)
-	write(t, "- {name: note, capsule: note}\n", s.units, "asks", "tools.yaml")
-	write(t, "name: asks\nretries: 1\nbudgets: {calls: 3}\nlimits: {timeout: 5m}\n", s.units, "asks", "agent.yaml")
-	s.start()
-	record, calls := s.dieOnce("asks", "two calls")
-	if len(calls) != 3 { // the one that failed is made again
-		t.Fatalf("%d calls were made: %s %+v", len(calls), record.Output, record.Error)
-	}
-	var got map[string]any
-	_ = json.Unmarshal(record.Output, &got) // what is missing is missed below
-	want := map[string]any{"same": "200 " + calls[0] + " with its file", "other": "422 another way", "failed": 200.0}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 
@@ -159,17 +119,8 @@ func (s *server) dieOnce(unit, line string) (record api.Record, calls []string) 
 // awaitLineOf returns when an attempt has written a line.
 func (s *server) awaitLineOf(attempt int, id, line string) {
 	s.t.Helper()
-	ctx, stop := context.WithTimeout(context.Background(), testkit.Patience)
-	defer stop()
-	for entry, err := range s.client.Log(ctx, id, true) {
-		if err != nil {
-			s.t.Fatal(err)
-		}
-		if entry.Text == line && entry.Attempt == attempt {
-			return
-		}
-	}
-	s.t.Fatalf("attempt %d of run %s never wrote %q", attempt, id, line)
+	s.awaitEntry(id, fmt.Sprintf("%q in attempt %d", line, attempt),
+		func(e api.LogEntry) bool { return e.Text == line && e.Attempt == attempt })
 }
 
 // onlyContainer is the one that runs.

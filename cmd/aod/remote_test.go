@@ -114,10 +114,10 @@ func TestWhatAServerIsNotAskedFor(t *testing.T) {
 	}{
 		"a value of another type":     {[]string{"--set", "n=many"}, "expected integer"},
 		"a file for no file field":    {[]string{"--file", "n=x"}, `its file fields are ["doc"]`},
-		"a file that isn't there":     {[]string{"--file", "doc=none"}, "can't be had"},
+		"a file that isn't there":     {[]string{"--file", "doc=none"}, "cannot read the file"},
 		"keeping the run's directory": {[]string{"--keep"}, "the run's directory is the server's"},
 		"an input that is no JSON":    {[]string{"--input", "{"}, "not valid JSON"},
-		"a time below nothing":        {[]string{"--timeout", "-1s"}, "no time to run in"},
+		"a time below nothing":        {[]string{"--timeout", "-1s"}, "must be positive"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			code, _, stderr := command(t, t.Context(), append([]string{"run", "hello", "--server", s.URL}, c.args...)...)

@@ -4,13 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/client"
+	"github.com/agent-on-demand/aod/internal/testing/testkit"
 )
 
 // againLogic tells what it finds, and leaves something of itself wherever it can.
@@ -36,11 +36,8 @@ def execute(payload):
     os.environ["LEFT"] = mark
     sys.argv.append(mark)
     signal.signal(signal.SIGUSR1, signal.SIG_IGN)
-    time.sleep(payload.get("sleep", 0))
     while payload.get("hold") and not os.path.exists("/workspace/go"):
         time.sleep(0.05)
-    if payload.get("fail"):
-        raise ValueError("as it was asked for")
     return {"mark": mark, "count": served[0], "seen": seen, "same": same, "left": "left"}
 `
 
@@ -49,10 +46,8 @@ const againSchema = `{"input": {"type": "object"}, "output": {"type": "object", 
 
 // againInput is what a run of "again" is to do.
 type againInput struct {
-	Mark  string  `json:"mark"`
-	Sleep float64 `json:"sleep,omitempty"` // seconds
-	Hold  bool    `json:"hold,omitempty"`  // it goes on until it is let go
-	Fail  bool    `json:"fail,omitempty"`
+	Mark string `json:"mark"`
+	Hold bool   `json:"hold,omitempty"` // it goes on until it is let go
 }
 
 // againOutput is what it tells.
@@ -107,7 +102,7 @@ func (s *server) judgeAgain(record api.Record, mark string) againOutput {
 // linesOf are those of a run's log, sorted: its two streams come as they like.
 func (s *server) linesOf(id string) (lines []string) {
 	s.t.Helper()
-	for entry, err := range s.client.Log(context.Background(), id, false) {
+	for entry, err := range s.client.Runs.Log(context.Background(), id, false) {
 		if err != nil {
 			s.t.Fatal(err)
 		}
@@ -117,75 +112,16 @@ func (s *server) linesOf(id string) (lines []string) {
 	return lines
 }
 
-// reach calls until a run is so.
-func (s *server) reach(what string, in againInput, is func(api.Record) bool) api.Record {
-	s.t.Helper()
-	const most = 60
-	for range most {
-		record := s.await(s.again(in))
-		if !in.Fail {
-			s.judgeAgain(record, in.Mark)
-		}
-		if is(record) {
-			return record
-		}
-	}
-	s.t.Fatalf("after %d runs there is none %s\n%s", most, what, s.log())
-	return api.Record{}
-}
-
-func servedAs(n int) func(api.Record) bool {
-	return func(r api.Record) bool { return r.Container.Served == n }
-}
-
-func TestAContainerServesThreeRunsAndNoMore(t *testing.T) {
-	t.Parallel()
-	s := newServer(t, "--concurrency", "4")
-	s.addAgain("reuse: 3\n")
-	s.start()
-	if first := s.await(s.again(againInput{Mark: "cold"})); first.Container.Served != 0 {
-		t.Errorf("%+v", first.Container)
-	}
-	third := s.reach("that is its container's third", againInput{Mark: "one of many"}, servedAs(3))
-	fourth := s.reach("that is its container's first", againInput{Mark: "after it"}, servedAs(1))
-	if third.Container.ID == fourth.Container.ID {
-		t.Error("it has served three")
-	}
-}
-
-func TestNoRunFollowsOneThatDidNotEndWell(t *testing.T) {
-	t.Parallel()
-	s := newServer(t, "--concurrency", "4")
-	s.addAgain("reuse: 100\n")
-	s.start()
-	s.reach("that is not the first of its container", againInput{Mark: "a"}, servedAs(2))
-	failed := s.await(s.again(againInput{Mark: "b", Fail: true}))
-	if failed.Outcome != api.CapsuleError || !strings.Contains(failed.Error.Message, "as it was asked for") {
-		t.Errorf("%s %+v", failed.Outcome, failed.Error)
-	}
-	id := s.again(againInput{Mark: "c", Sleep: 30})
-	s.until(id, "is running", running)
-	if _, err := s.client.Cancel(t.Context(), id, "enough"); err != nil {
-		t.Fatal(err)
-	}
-	cancelled := s.await(id)
-	for _, ref := range s.containers() {
-		if ref.ID == failed.Container.ID || ref.ID == cancelled.Container.ID {
-			t.Errorf("container %.12s is still there", ref.ID)
-		}
-	}
-	if cancelled.Outcome != api.WasCancelled {
-		t.Errorf("%s %+v", cancelled.Outcome, cancelled.Error)
-	}
-	s.reach("that is not the first of its container", againInput{Mark: "d"}, servedAs(2))
-}
-
 func TestAKilledServerLosesNoRunOfAContainerThatServesSeveral(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, "--concurrency", "4")
 	s.addAgain("reuse: 100\n")
 	s.start()
-	s.reach("that is not the first of its container", againInput{Mark: "a"}, servedAs(2))
+	testkit.Eventually(t, "a run is its container's second", func() bool {
+		record := s.await(s.again(againInput{Mark: "a"}))
+		s.judgeAgain(record, "a")
+		return record.Container.Served == 2
+	})
 	id := s.again(againInput{Mark: "b", Hold: true})
 	during := s.until(id, "is running", running)
 	s.kill()
@@ -196,7 +132,4 @@ func TestAKilledServerLosesNoRunOfAContainerThatServesSeveral(t *testing.T) {
 	if during.Container.ID != record.Container.ID || record.Retries != 0 {
 		t.Errorf("%+v, then %+v", during.Container, record.Container)
 	}
-	s.kill() // while containers wait
-	s.start()
-	s.reach("that is not the first of its container", againInput{Mark: "c"}, servedAs(2))
 }

@@ -15,12 +15,17 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/cmd/aod/cli"
 	"github.com/agent-on-demand/aod/cmd/aod/config"
+	"github.com/agent-on-demand/aod/cmd/aod/ui"
+	"github.com/agent-on-demand/aod/handoff/egress"
 	"github.com/agent-on-demand/aod/handoff/gateway"
+	"github.com/agent-on-demand/aod/handoff/gateway/ledger"
 	"github.com/agent-on-demand/aod/handoff/upstream"
 	"github.com/agent-on-demand/aod/internal/safefs"
 	"github.com/agent-on-demand/aod/internal/secrets"
 	"github.com/agent-on-demand/aod/orchestrator"
+	"github.com/agent-on-demand/aod/orchestrator/feature/models"
 	"github.com/agent-on-demand/aod/orchestrator/kind/container"
 	"github.com/agent-on-demand/aod/orchestrator/kind/remote"
 	"github.com/agent-on-demand/aod/runtime/docker"
@@ -39,16 +44,16 @@ commands ps, runs, logs, cancel, rerun, units and prune find it by themselves.`,
 		Example: `  aod serve --units examples/capsules
   aod serve --config aod.yaml --listen 127.0.0.1:8080
   aod run --server http://127.0.0.1:7070 hello --set name=Ada`,
-		Args: exactly(0, "nothing but flags"),
+		Args: cli.Exactly(0, "nothing but flags"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := a.loadConfig(cmd)
+			c, err := cli.LoadConfig(cmd)
 			if err != nil {
 				return err
 			}
 			return a.serveLogged(cmd.Context(), c)
 		},
 	}
-	addSettings(cmd)
+	cli.AddSettings(cmd)
 	return cmd
 }
 
@@ -58,14 +63,14 @@ func home(c *config.Config) string { return filepath.Join(c.Data, "server") }
 // serveLogged runs the server until ctx ends. With a log of JSON, stderr has nothing else: also
 // an error that ends the server is a line of the log.
 func (a *app) serveLogged(ctx context.Context, c *config.Config) error {
-	logger := newLogger(a.stderr, c.LogFormat, c.LogLevel)
+	logger := cli.NewLogger(a.env.Err, c.LogFormat, c.LogLevel)
 	err := a.serve(ctx, c, logger)
-	if err == nil || c.LogFormat != logJSON {
+	if err == nil || c.LogFormat != cli.LogJSON {
 		return err
 	}
 	public := fault.Public(err)
 	logger.Error("server ended", "kind", fault.KindOf(err).String(), "error", public.Msg, "hint", public.Hint)
-	return exitError(fault.ExitCode(err))
+	return ui.ExitError(fault.ExitCode(err))
 }
 
 // serve wires the server and runs it until ctx ends.
@@ -87,33 +92,39 @@ func (a *app) withService(
 	if err := leadsRuns(goruntime.GOOS); err != nil {
 		return err
 	}
-	engine, err := docker.New(docker.Options{Unconfined: c.AllowUnconfined})
+	engine, err := a.engine(docker.Options{Unconfined: c.AllowUnconfined})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, engine.Close()) }()
-	opts := serviceOptions(c, home, logger)
-	opts.Models.Gateway, err = gateway.New(c.Catalog(),
+	gw, err := gateway.New(c.Catalog(),
 		gateway.Options{Key: secrets.Files{Dir: c.Secrets}.Read, Logger: logger})
 	if err != nil {
 		return err
 	}
-	defer opts.Models.Gateway.Close()
-	opts.Upstreams, err = upstream.New(c.Upstreams,
+	defer gw.Close()
+	upstreams, err := upstream.New(c.Upstreams,
 		upstream.Options{Key: secrets.Files{Dir: c.Secrets}.Read, Logger: logger})
 	if err != nil {
 		return err
 	}
-	defer opts.Upstreams.Close()
-	if err := checkKeys(opts.Upstreams, opts.Upstreams.Names()); err != nil {
+	defer upstreams.Close()
+	if err := checkKeys(upstreams, upstreams.Names()); err != nil {
 		return err
 	}
 	containers := container.New(engine, containerOptions(c, logger))
 	if err := containers.Confined(ctx); fault.Is(err, fault.Unsupported) { // one that doesn't answer is waited for
 		return err
 	}
-	opts.Kinds = kindsOver(containers,
-		remote.New(remote.Options{Logger: logger, Secrets: c.Secrets, Door: opts.Egress}))
+	opts, door := serviceOptions(c, home, logger), egress.New(egress.Options{Private: c.EgressExceptions()})
+	opts.Kinds = kindsOver(containers, remote.New(remote.Options{Logger: logger, Secrets: c.Secrets, Door: door}))
+	opts.Features = featuresOver(featureOptions{
+		models: models.Models{
+			Gateway: gw, Budget: ledger.Amount{Tokens: int64(c.ModelTokens), Cost: int64(c.ModelCost)},
+			Transcript: c.ModelTranscripts,
+		},
+		upstreams: upstreams, door: door, pushes: pushesOf(c), mcpSessions: c.MCPSessions,
+	})
 	service, err := orchestrator.NewService(opts)
 	if err != nil {
 		return err
@@ -151,11 +162,11 @@ func (a *app) serveAPI(
 }
 
 func (a *app) noteAddress(address string, c *config.Config, logger *slog.Logger) {
-	if c.LogFormat == logJSON {
+	if c.LogFormat == cli.LogJSON {
 		logger.Info("serving", "address", address)
 		return
 	}
-	a.note("aod serves on %s", address)
+	a.env.Note("aod serves on %s", address)
 }
 
 // serveUntilDone shuts down in this order: no new runs are admitted, running ones get their

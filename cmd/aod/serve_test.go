@@ -17,10 +17,10 @@ import (
 	"github.com/agent-on-demand/aod/internal/testing/testkit"
 )
 
-// busyServer has two runs that go on until they are let go, and one that waits for them.
-func busyServer(t *testing.T, flags ...string) (s *server, ids []string) {
-	t.Helper()
-	s = newServer(t, append([]string{"--concurrency", "2"}, flags...)...)
+// beBusy has a server have two runs that go on until they are let go, and one that waits for them.
+func (s *server) beBusy() (ids []string) {
+	s.t.Helper()
+	s.flags = append(s.flags, "--concurrency", "2")
 	s.addWorker("worker", "")
 	s.start()
 	for _, w := range []work{{Ticks: 1, Hold: 1}, {Ticks: 1, Hold: 1}, {Ticks: 10}} {
@@ -29,7 +29,7 @@ func busyServer(t *testing.T, flags ...string) (s *server, ids []string) {
 	for _, id := range ids[:2] {
 		s.awaitLine(id, "tick 1")
 	}
-	return s, ids
+	return ids
 }
 
 // allWell wants runs to come to their end by themselves, in one attempt.
@@ -47,7 +47,8 @@ func (s *server) allWell(ids []string) {
 func TestShutdown(t *testing.T) {
 	t.Run("leaves to the next start what doesn't end in its grace", func(t *testing.T) {
 		t.Parallel()
-		s, ids := busyServer(t, "--grace", "300ms")
+		s := newInside(t, "--grace", "300ms")
+		ids := s.beBusy()
 		s.signal(syscall.SIGTERM)
 		if code := s.exitCode(); code != 0 {
 			t.Errorf("exit code %d", code)
@@ -62,7 +63,8 @@ func TestShutdown(t *testing.T) {
 	})
 	t.Run("waits for what ends in its grace", func(t *testing.T) {
 		t.Parallel()
-		s, ids := busyServer(t, "--grace", "1m") // more than any of them takes
+		s := newInside(t, "--grace", "1m") // more than any of them takes
+		ids := s.beBusy()
 		s.signal(syscall.SIGTERM)
 		testkit.Eventually(t, "it is heard", func() bool { return s.status("/readyz") != http.StatusOK })
 		s.letGo(ids[:2]...)
@@ -74,7 +76,7 @@ func TestShutdown(t *testing.T) {
 		}
 		s.start()
 		for _, id := range ids[:2] { // they were not adopted: they had ended
-			if record, err := s.client.Run(t.Context(), id); err != nil || !over(record) {
+			if record, err := s.client.Runs.Get(t.Context(), id); err != nil || !over(record) {
 				t.Errorf("run %s: %+v %v", id, record, err)
 			}
 		}
@@ -82,10 +84,11 @@ func TestShutdown(t *testing.T) {
 	})
 	t.Run("waits for all with --drain, and takes nothing new", func(t *testing.T) {
 		t.Parallel()
-		s, ids := busyServer(t, "--drain", "--grace", "1ms")
+		s := newInside(t, "--drain", "--grace", "1ms")
+		ids := s.beBusy()
 		s.signal(syscall.SIGTERM)
 		testkit.Eventually(t, "the server isn't ready any more", func() bool { return s.status("/readyz") == http.StatusServiceUnavailable })
-		if _, err := s.client.Submit(t.Context(), client.Submission{Unit: "worker"}); !fault.Is(err, fault.Unavailable) {
+		if _, err := s.client.Runs.Submit(t.Context(), client.Submission{Unit: "worker"}); !fault.Is(err, fault.Unavailable) {
 			t.Errorf("a submission: %v", err)
 		}
 		s.letGo(ids[:2]...)
@@ -94,7 +97,7 @@ func TestShutdown(t *testing.T) {
 		}
 		s.start()
 		for _, id := range ids {
-			if record, err := s.client.Run(t.Context(), id); err != nil || !over(record) {
+			if record, err := s.client.Runs.Get(t.Context(), id); err != nil || !over(record) {
 				t.Errorf("run %s: %+v %v", id, record, err)
 			}
 		}
@@ -102,7 +105,8 @@ func TestShutdown(t *testing.T) {
 	})
 	t.Run("ends at once at a second SIGTERM, and loses nothing", func(t *testing.T) {
 		t.Parallel()
-		s, ids := busyServer(t, "--drain")
+		s := newServer(t, "--drain")
+		ids := s.beBusy()
 		s.signal(syscall.SIGTERM)
 		testkit.Eventually(t, "the first one is heard", func() bool { return s.status("/readyz") == http.StatusServiceUnavailable })
 		s.signal(syscall.SIGTERM)
@@ -119,7 +123,8 @@ func TestShutdown(t *testing.T) {
 	})
 	t.Run("answers those who wait", func(t *testing.T) {
 		t.Parallel()
-		s, ids := busyServer(t, "--grace", "300ms")
+		s := newInside(t, "--grace", "300ms")
+		ids := s.beBusy()
 		answers := make(chan string, len(ids))
 		for range ids {
 			go func() { answers <- s.submitAndWait() }()
@@ -162,7 +167,7 @@ func (s *server) submitAndWait() string {
 
 func TestServeRefusesToStart(t *testing.T) {
 	t.Parallel()
-	s := newServer(t)
+	s := newInside(t)
 	s.start()
 	refusal := func(home string, more ...string) (code int, said string) {
 		t.Helper()
@@ -220,14 +225,14 @@ func TestServeRefusesToStart(t *testing.T) {
 
 func TestServeWantsItsToken(t *testing.T) {
 	t.Parallel()
-	s := newServer(t)
+	s := newInside(t)
 	s.start()
 	for name, token := range map[string]string{"none": "", "another one": strings.Repeat("other-", 8), "a part of it": s.token[:32]} {
 		stranger, err := client.New(client.Options{Server: s.url(), Token: token})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := stranger.Units(t.Context()); !fault.Is(err, fault.Unauthorized) {
+		if _, err := stranger.Units.List(t.Context()); !fault.Is(err, fault.Unauthorized) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -27,7 +27,7 @@ func (s *server) end() {
 
 // clear removes what a failed test has left, and the images of any.
 func (s *server) clear() {
-	if s.process != nil {
+	if s.ended != nil {
 		s.kill()
 	}
 	for _, ref := range s.containers() {
@@ -47,14 +47,14 @@ func (s *server) clear() {
 // nothingLeft lets the server end all that it has, forget it, and end. Nobody may be kept
 // out of its data directory then, and nothing may be in it but what it knows by itself.
 func (s *server) nothingLeft() {
-	if s.process == nil || s.hasEnded() {
+	if s.ended == nil || s.hasEnded() {
 		s.start()
 	}
 	testkit.Eventually(s.t, "no run goes on", func() bool { return len(s.active()) == 0 })
 	if _, err := s.client.Prune(context.Background(), api.PruneOptions{}); err != nil {
 		s.t.Errorf("prune: %v", err)
 	}
-	for run, err := range s.client.Runs(context.Background(), api.Filter{}) {
+	for run, err := range s.client.Runs.List(context.Background(), api.Filter{}) {
 		s.t.Errorf("a run is remembered: %s %v", run.ID, err)
 	}
 	testkit.Eventually(s.t, "what a killed server left is swept away", func() bool { return !s.hasStrays() })
@@ -121,7 +121,7 @@ func (s *server) hasEnded() bool {
 // active are the runs that go on.
 func (s *server) active() []api.Summary {
 	var runs []api.Summary
-	for run, err := range s.client.Runs(context.Background(), api.Filter{Active: true, Limit: 1000}) {
+	for run, err := range s.client.Runs.List(context.Background(), api.Filter{Active: true, Limit: 1000}) {
 		if err != nil {
 			s.t.Fatalf("list runs: %v", err)
 		}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"os"
 	"os/exec"
@@ -15,7 +16,8 @@ import (
 	"github.com/agent-on-demand/aod/client"
 	"github.com/agent-on-demand/aod/internal/testing/programtest"
 	"github.com/agent-on-demand/aod/internal/testing/testkit"
-	"github.com/agent-on-demand/aod/runtime/docker"
+	"github.com/agent-on-demand/aod/orchestrator/kind/container"
+	"github.com/agent-on-demand/aod/runtime"
 	"github.com/agent-on-demand/aod/runtime/docker/dockertest"
 )
 
@@ -23,8 +25,9 @@ import (
 // It listens at the same address after each start.
 type server struct {
 	t       *testing.T
-	engine  *docker.Engine
-	program string // this very program, with whatever the tests were built with
+	engine  wholeEngine
+	inside  *inside // its process, if it is in this one; nil: one of its own
+	program string  // this very program, with whatever the tests were built with
 	data    string
 	units   string // a directory of units, see addWorker
 	address string
@@ -40,11 +43,23 @@ type server struct {
 	images  []string      // to be removed at the end
 }
 
+// wholeEngine is what a test asks of the engine beside the server.
+type wholeEngine interface {
+	container.Engine
+	VolumesByLabel(ctx context.Context, labels map[string]string) ([]runtime.VolumeRef, error)
+	RemoveVolume(ctx context.Context, name string) error
+}
+
 // newServer returns a server that is not started yet. Nothing of it may be left at the end.
 func newServer(t *testing.T, flags ...string) *server {
 	t.Helper()
+	return newServerOn(t, dockertest.Require(t), flags...)
+}
+
+func newServerOn(t *testing.T, engine wholeEngine, flags ...string) *server {
+	t.Helper()
 	s := &server{
-		t: t, engine: dockertest.Require(t), program: "aod", data: t.TempDir(), units: t.TempDir(),
+		t: t, engine: engine, program: "aod", data: t.TempDir(), units: t.TempDir(),
 		address: programtest.FreeAddress(t), flags: flags, token: strings.Repeat("token-", 8),
 	}
 	write(t, s.token, s.home(), "token")
@@ -68,8 +83,12 @@ func (s *server) begin() {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	defer log.Close()
 	args := append([]string{"serve", "--data", s.data, "--units", s.units, "--listen", s.address}, s.flags...)
+	if s.inside != nil {
+		s.ended = s.inside.begin(log, args)
+		return
+	}
+	defer log.Close()
 	process := exec.Command(s.program, args...)
 	process.Env = append(os.Environ(), s.env...)
 	process.Stdout, process.Stderr = log, log
@@ -109,7 +128,7 @@ func (s *server) ready() {
 	testkit.Eventually(s.t, "the server answers", func() bool {
 		select {
 		case <-s.ended:
-			s.t.Fatalf("the server has ended, %v:\n%s", s.process.ProcessState, s.log())
+			s.t.Fatalf("the server has ended with %d:\n%s", s.exitCode(), s.log())
 		default:
 		}
 		return s.status("/healthz") == http.StatusOK
@@ -138,14 +157,24 @@ func (s *server) get(ctx context.Context, path string, header map[string]string)
 	return http.DefaultClient.Do(request)
 }
 
-// kill ends the process as a power cut would.
+// kill ends the process as a power cut would. One that is in this process ends in order, but leaves its
+// runs to the next one.
 func (s *server) kill() {
+	if s.inside != nil {
+		s.inside.stop()
+		<-s.ended
+		return
+	}
 	_ = s.process.Process.Kill() // it may have ended
 	<-s.ended
 }
 
 func (s *server) signal(signal syscall.Signal) {
 	s.t.Helper()
+	if s.inside != nil {
+		s.inside.stop()
+		return
+	}
 	if err := s.process.Process.Signal(signal); err != nil {
 		s.t.Fatal(err)
 	}
@@ -158,6 +187,9 @@ func (s *server) exitCode() int {
 	case <-s.ended:
 	case <-time.After(testkit.Patience):
 		s.t.Fatalf("the server doesn't end:\n%s", s.log())
+	}
+	if s.inside != nil {
+		return s.inside.code
 	}
 	return s.process.ProcessState.ExitCode()
 }
@@ -172,12 +204,34 @@ func (s *server) until(id, what string, is func(api.Record) bool) (record api.Re
 	s.t.Helper()
 	testkit.Eventually(s.t, "run "+id+" "+what, func() bool {
 		var err error
-		if record, err = s.client.Run(context.Background(), id); err != nil {
+		if record, err = s.client.Runs.Get(context.Background(), id); err != nil {
 			return false
 		}
 		return is(record)
 	})
 	return record
+}
+
+// awaitLine returns when a run has written a line.
+func (s *server) awaitLine(id, line string) {
+	s.t.Helper()
+	s.awaitEntry(id, fmt.Sprintf("%q", line), func(e api.LogEntry) bool { return e.Text == line })
+}
+
+// awaitEntry returns when a run has an entry in its log.
+func (s *server) awaitEntry(id, what string, is func(api.LogEntry) bool) {
+	s.t.Helper()
+	ctx, stop := context.WithTimeout(context.Background(), testkit.Patience)
+	defer stop()
+	for entry, err := range s.client.Runs.Log(ctx, id, true) {
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		if is(entry) {
+			return
+		}
+	}
+	s.t.Fatalf("run %s never wrote %s", id, what)
 }
 
 func over(r api.Record) bool {

@@ -13,16 +13,19 @@ import (
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/cmd/aod/admin"
+	"github.com/agent-on-demand/aod/cmd/aod/cli"
 	"github.com/agent-on-demand/aod/cmd/aod/config"
+	"github.com/agent-on-demand/aod/cmd/aod/runflags"
 	"github.com/agent-on-demand/aod/handoff"
+	"github.com/agent-on-demand/aod/handoff/capsuleapi"
 	"github.com/agent-on-demand/aod/handoff/egress"
-	"github.com/agent-on-demand/aod/handoff/gateway/ledger"
 	"github.com/agent-on-demand/aod/handoff/relay"
 	"github.com/agent-on-demand/aod/internal/bytegate"
 	"github.com/agent-on-demand/aod/internal/safefs"
 	"github.com/agent-on-demand/aod/internal/secrets"
 	"github.com/agent-on-demand/aod/orchestrator"
-	"github.com/agent-on-demand/aod/orchestrator/feature/models"
+	"github.com/agent-on-demand/aod/orchestrator/feature/mcpsessions"
 	"github.com/agent-on-demand/aod/orchestrator/feature/pushes"
 	"github.com/agent-on-demand/aod/orchestrator/httpapi"
 	"github.com/agent-on-demand/aod/orchestrator/kind/container"
@@ -30,6 +33,8 @@ import (
 	"github.com/agent-on-demand/aod/orchestrator/protocol/a2a"
 	"github.com/agent-on-demand/aod/orchestrator/protocol/agents"
 	"github.com/agent-on-demand/aod/orchestrator/protocol/mcp"
+	"github.com/agent-on-demand/aod/orchestrator/records"
+	"github.com/agent-on-demand/aod/orchestrator/units"
 	"github.com/agent-on-demand/aod/runtime"
 )
 
@@ -43,31 +48,24 @@ func serviceOptions(c *config.Config, home string, logger *slog.Logger) orchestr
 			Depth: c.HandoffDepth, Calls: c.HandoffCalls, FlowCalls: c.FlowCalls,
 			ArgsBytes: c.PayloadLimit, Memory: bytegate.New(c.RequestMemory),
 		},
-		MCPSessions:  c.MCPSessions,
-		Mounts:       []handoff.Mount{mcpMount(logger)},
-		Egress:       egress.New(egress.Options{Private: c.EgressExceptions()}),
-		Pushes:       pushesOf(c),
+		Mounts:       []capsuleapi.Mount{mcpMount(logger)},
 		PayloadBytes: c.PayloadLimit, MinFreeDisk: c.MinFreeDisk,
 		RetentionAge: c.RetentionAge, RetentionSize: c.RetentionSize, SweepInterval: c.SweepInterval,
-		Units: map[string]orchestrator.UnitSettings{}, Bounds: boundsFor(c),
+		Units: map[string]units.Settings{}, Bounds: boundsFor(c),
 	}
 	opts.Limits.ResultBytes = c.PayloadLimit
-	opts.Models = models.Models{
-		Budget: ledger.Amount{Tokens: int64(c.ModelTokens), Cost: int64(c.ModelCost)}, Transcript: c.ModelTranscripts,
-	}
 	for name := range c.Unit {
 		u := c.ForUnit(name)
-		opts.Units[name] = orchestrator.UnitSettings{
-			Given: givenOf(u), Concurrency: u.Concurrency, Queue: u.Queue, QueueWait: u.QueueWait,
+		opts.Units[name] = units.Settings{
+			Given: runflags.GivenOf(u), Concurrency: u.Concurrency, Queue: u.Queue, QueueWait: u.QueueWait,
 		}
 	}
 	return opts
 }
 
 // pushesOf has receivers told of runs by a way of their own: what it may reach is no unit's.
-func pushesOf(c *config.Config) orchestrator.Pushes {
-	door := egress.New(egress.Options{Private: c.A2A.PushExceptions(), Connect: 5 * time.Second})
-	return orchestrator.Pushes{On: c.A2A.Push, Options: pushes.Options{Door: door}}
+func pushesOf(c *config.Config) pushes.Options {
+	return pushes.Options{Door: egress.New(egress.Options{Private: c.A2A.PushExceptions(), Connect: 5 * time.Second})}
 }
 
 func containerOptions(c *config.Config, logger *slog.Logger) container.Options {
@@ -105,11 +103,11 @@ func (a *app) newAPI(
 			return served{}, nil, err
 		}
 	}
-	tools := mcp.New(mcpService{service, c.UploadLimit},
+	tools := mcp.New(newMCPService(service, c),
 		mcp.Options{Sessions: c.MCPSessions, Version: versionText(), Logger: logger, Spans: true})
 	mounts := append(agentMounts(service, c, logger), httpapi.Mount{Patterns: mcp.Patterns(), Handler: tools})
 	opts := httpapi.Options{
-		Token: token, Tokens: namedTokens(home(c)), NoAuth: c.NoAuth, Listen: c.Listen, Hosts: c.Hosts,
+		Token: token, Tokens: admin.NamedTokens(home(c)), NoAuth: c.NoAuth, Listen: c.Listen, Hosts: c.Hosts,
 		Origins:     c.Origins,
 		UploadBytes: c.UploadLimit, PayloadBytes: c.PayloadLimit, Memory: service.Memory(), FileRoots: c.FileRoots,
 		ExecuteProblems: c.ExecuteErrors == config.AsProblem,
@@ -134,29 +132,44 @@ func (a *app) newAPI(
 // watchTools has clients hear of changes of the units, until ctx ends or stop is called.
 func watchTools(ctx context.Context, tools *mcp.Server) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
-	return until(cancel, func() { tools.Watch(ctx) })
+	return cli.Beside(cancel, func() { tools.Watch(ctx) })
 }
 
 // agentMounts are the addresses of the agent HTTP contract, and of sessions with MCP servers.
 func agentMounts(service *orchestrator.Service, c *config.Config, logger *slog.Logger) []httpapi.Mount {
-	handler := agents.Handler(agentService{service},
+	handler := agents.Handler(faceOf(service),
 		agents.Options{Policy: agentPolicy(c), PayloadBytes: c.PayloadLimit, Logger: logger})
+	sessions, _ := orchestrator.FeatureOf[*mcpsessions.Feature](service)
 	return []httpapi.Mount{
 		{Patterns: agents.Patterns(), Handler: handler, Refusal: agents.Refusal},
 		{Patterns: []string{agents.ReadyPattern}, Handler: handler, Open: true},
-		{Patterns: relay.Patterns(), Handler: service.MCPSessions()},
+		{Patterns: relay.Patterns(), Handler: sessions.Door()},
 	}
 }
 
-// agentService adapts the Service to the agent HTTP contract.
-type agentService struct{ *orchestrator.Service }
+// face is a Service as every protocol asks it; it is that of the agent HTTP contract.
+type face struct {
+	*orchestrator.Service
+	*records.Reader
+	*records.Feed
+}
 
-// Submit implements agents.Service.
-func (s agentService) Submit(ctx context.Context, sub agents.Submission) (api.Record, error) {
-	record, _, err := s.Service.Submit(ctx, orchestrator.Submission{
-		Unit: sub.Unit, Input: sub.Input, Within: sub.Within, Metadata: sub.Metadata, TraceParent: sub.TraceParent,
-	})
-	return record, err
+func faceOf(service *orchestrator.Service) face { return face{service, service.Runs, service.Feed} }
+
+// Units lists the units, also those with a problem.
+func (f face) Units(ctx context.Context) ([]api.Unit, error) { return f.Service.Units.List(ctx) }
+
+// Schema returns a unit's schema.json, or a NotFound fault.
+func (f face) Schema(ctx context.Context, name string) ([]byte, error) {
+	return f.Service.Units.Schema(ctx, name)
+}
+
+// reader returns a file that was opened, as an interface: nil where it wasn't.
+func reader(file *os.File, err error) (io.ReadCloser, error) {
+	if err != nil {
+		return nil, err
+	}
+	return file, nil
 }
 
 func agentPolicy(c *config.Config) agents.Policy {
@@ -178,7 +191,7 @@ const minToken = 32
 
 // ensureToken reads the server's token, and makes one if there is none.
 func ensureToken(path string) (string, error) {
-	token, err := readSmall(path)
+	token, err := cli.ReadSmall(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return makeToken(path)
 	}
@@ -207,21 +220,4 @@ func makeToken(path string) (string, error) {
 			WithHint("see the setting token_file")
 	}
 	return token, nil
-}
-
-// logJSON is the log_format of a log whose lines are JSON objects.
-const logJSON = "json"
-
-// newLogger returns a logger to w, at the level that config has checked. It gets ids, sizes
-// and times.
-func newLogger(w io.Writer, format, level string) *slog.Logger {
-	opts := &slog.HandlerOptions{}
-	var l slog.Level
-	if l.UnmarshalText([]byte(level)) == nil {
-		opts.Level = l
-	}
-	if format == logJSON {
-		return slog.New(slog.NewJSONHandler(w, opts))
-	}
-	return slog.New(slog.NewTextHandler(w, opts))
 }

@@ -54,7 +54,7 @@ func TestStdinIsNeverWholeInMemory(t *testing.T) {
 // size has the sizer read n bytes.
 func (s *server) size(n int64) {
 	s.t.Helper()
-	result, err := s.client.RunAU(s.t.Context(), client.AUCall{Unit: "sizer", Stdin: io.LimitReader(zeros{}, n)})
+	result, err := s.client.Units.RunAU(s.t.Context(), client.AUCall{Unit: "sizer", Stdin: io.LimitReader(zeros{}, n)})
 	if err != nil {
 		s.t.Fatalf("run %s: %v", client.RunOf(err), err)
 	}

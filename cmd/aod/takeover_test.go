@@ -135,7 +135,7 @@ func (c *takeover) secondCall() (id string) {
 func (c *takeover) put(name string, spec api.ScheduleSpec) api.Schedule {
 	c.t.Helper()
 	spec.Input = work{Mark: 4}.input()
-	schedule, _, err := c.client.PutSchedule(c.t.Context(), name, spec, nil)
+	schedule, _, err := c.client.Schedules.Put(c.t.Context(), name, spec, nil)
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -144,7 +144,7 @@ func (c *takeover) put(name string, spec api.ScheduleSpec) api.Schedule {
 
 func (c *takeover) record(id string) api.Record {
 	c.t.Helper()
-	record, err := c.client.Run(c.t.Context(), id)
+	record, err := c.client.Runs.Get(c.t.Context(), id)
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -155,7 +155,7 @@ func (c *takeover) record(id string) api.Record {
 func (c *takeover) judge() {
 	c.judgeStored()
 	c.judgeKeys()
-	if err := c.client.Answer(c.t.Context(), c.server.question(c.midTurn).ID, api.Answer{Action: "allow"}); err != nil {
+	if err := c.client.Questions.Answer(c.t.Context(), c.server.question(c.midTurn).ID, api.Answer{Action: "allow"}); err != nil {
 		c.t.Error(err)
 	}
 	c.replied(c.await(c.midTurn), "heard 1, told 1: may I allow")
@@ -191,7 +191,7 @@ func (c *takeover) judgeStored() {
 	if err != nil || string(content) != "a file that outlives its server\n" {
 		c.t.Errorf("the file of the finished run is %q, %v", content, err)
 	}
-	yearly, err := c.client.Schedule(c.t.Context(), "yearly")
+	yearly, err := c.client.Schedules.Get(c.t.Context(), "yearly")
 	if err != nil {
 		c.t.Error(err)
 	}
@@ -211,7 +211,7 @@ func (c *takeover) judgeStored() {
 // judgeKeys submits what has a key once more.
 func (c *takeover) judgeKeys() {
 	for id, sub := range c.keys {
-		if again, err := c.client.Submit(c.t.Context(), sub); err != nil || again.ID != id {
+		if again, err := c.client.Runs.Submit(c.t.Context(), sub); err != nil || again.ID != id {
 			c.t.Errorf("what made run %s was submitted again and made run %s: %v", id, again.ID, err)
 		}
 	}
@@ -228,7 +228,7 @@ func (c *takeover) occurrence() string {
 	var all []api.Occurrence
 	testkit.Eventually(c.t, "the schedule has a run", func() bool {
 		all = nil
-		for o, err := range c.client.Occurrences(context.Background(), "soon") {
+		for o, err := range c.client.Schedules.Occurrences(context.Background(), "soon") {
 			if err == nil {
 				all = append(all, o)
 			}

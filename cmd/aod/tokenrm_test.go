@@ -16,6 +16,8 @@ import (
 	"github.com/agent-on-demand/aod/internal/access"
 	"github.com/agent-on-demand/aod/internal/testing/testkit"
 	"github.com/agent-on-demand/aod/orchestrator"
+	"github.com/agent-on-demand/aod/orchestrator/feature/schedules"
+	"github.com/agent-on-demand/aod/orchestrator/turns"
 )
 
 // Streams of the protocols end with their token as those of /v1 do.
@@ -49,7 +51,7 @@ func TestStreamsOfAllProtocolsEndWithTheirToken(t *testing.T) {
 		over <- ended{"MCP", string(raw)}
 	}()
 	testkit.Eventually(t, "they are open", func() bool {
-		page, err := w.service.List(w.Context(), api.Filter{Active: true})
+		page, err := w.service.Runs.List(w.Context(), api.Filter{Active: true})
 		return err == nil && len(page.Runs) == 2
 	})
 	w.must(w.tokens.Remove("ci"))
@@ -72,13 +74,14 @@ func TestWhatARevokedTokenLeavesIsToldAndStopped(t *testing.T) {
 		write(t, "FROM base:1\n", c.Units[0], "talker", "Dockerfile")
 		write(t, "name: talker\nkind: agent\nagent: {command: [talk], mode: interactive, protocol: acp}\nsession: {keep_alive: true}\n", c.Units[0], "talker", "agent.yaml")
 	})
+	scheduler, _ := orchestrator.FeatureOf[*schedules.Scheduler](w.service)
 	for _, name := range []string{"ci", "ops"} {
 		w.add(name, access.Run)
 		w.made(name, "wait")
 		ctx := access.WithGrant(w.Context(), access.Grant{Name: name, Scopes: []access.Scope{access.Run}})
-		_, _, err := w.service.Schedules().Put(ctx, "of-"+name, api.ScheduleSpec{Unit: "writer", Every: "1h"}, nil)
+		_, _, err := scheduler.Put(ctx, "of-"+name, api.ScheduleSpec{Unit: "writer", Every: "1h"}, nil)
 		w.must(err)
-		_, err = w.service.CreateSession(ctx, "talker", nil)
+		_, err = w.service.Sessions.Create(ctx, "talker", nil)
 		w.must(err)
 	}
 	var more []string
@@ -95,15 +98,15 @@ func TestWhatARevokedTokenLeavesIsToldAndStopped(t *testing.T) {
 	more = []string{"--stop"}
 	rm(0, "stopped 1 run, 1 session, 1 schedule made with it")
 	testkit.Eventually(t, "its run is over, and the other one's alone goes on", func() bool {
-		page, err := w.service.List(w.Context(), api.Filter{Active: true})
+		page, err := w.service.Runs.List(w.Context(), api.Filter{Active: true})
 		return err == nil && len(page.Runs) == 1 && page.Runs[0].By == "ops"
 	})
 	for name, want := range map[string]api.ScheduleState{"of-ci": api.SchedulePaused, "of-ops": api.ScheduleCreated} {
-		if got, err := w.service.Schedules().Get(w.Context(), name); err != nil || got.State != want {
+		if got, err := scheduler.Get(w.Context(), name); err != nil || got.State != want {
 			t.Errorf("%s is %s, %v", name, got.State, err)
 		}
 	}
-	open, err := w.service.SessionList(w.Context(), orchestrator.SessionFilter{Open: true})
+	open, err := w.service.Sessions.List(w.Context(), turns.Filter{Open: true})
 	if err != nil || len(open.Sessions) != 1 || open.Sessions[0].By != "ops" {
 		t.Errorf("sessions %+v, %v", open.Sessions, err)
 	}

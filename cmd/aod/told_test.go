@@ -11,36 +11,12 @@ import (
 	"github.com/agent-on-demand/aod/internal/testing/testkit"
 )
 
-// tellerScript shows three chunks and a file, which it changes then, and waits until it is told to
-// stop. It does, or says that it won't do what it is asked for.
-const tellerScript = `show() {
-	until [[ $(talk POST /artifact "$1" "$2" 2> /dev/null) == 'HTTP/1.1 204'* ]]; do
-		sleep 0.05
-	done
-}
-show k1 '{"name":"story","text":"one "}'
-show k2 '{"name":"story","text":"two ","append":true}'
-show k3 '{"name":"story","text":"three","append":true,"last":true}'
-echo first > /io/output/f.txt
-show k4 '{"id":"the file","file":"f.txt"}'
-echo second > /io/output/f.txt
-persist GET '/messages?wait=1s' '' ''
-until [[ $answer == *stop* ]]; do
-	persist GET '/messages?wait=1s' '' ''
-done
-if [[ $answer == *reject* ]]; then
-	echo '{"error":{"type":"Rejected","message":"that is not mine to do"}}' > /io/output.json
-	exit 1
-fi
-echo "$answer" > /io/output.json
-`
-
 // shown waits until a run has shown so many parts, and returns them as lines.
 func (s *server) shown(run string, n int) (lines []string) {
 	s.t.Helper()
 	testkit.Eventually(s.t, "the run shows what it has", func() bool {
 		lines = nil
-		for part, err := range s.client.Artifacts(s.t.Context(), run) {
+		for part, err := range s.client.Artifacts.List(s.t.Context(), run) {
 			if err != nil {
 				return false
 			}
@@ -59,8 +35,9 @@ func (s *server) shown(run string, n int) (lines []string) {
 
 func TestARunOnAServerHearsAndShowsWhileItGoesOn(t *testing.T) {
 	t.Parallel()
-	s := newServer(t)
-	s.addCaller("teller", tellerScript)
+	s := newInside(t)
+	s.addCaller("teller", "")
+	s.runs("teller", tellInside)
 	s.start()
 	record, err := s.submit(t.Context(), client.Submission{Unit: "teller", Input: []byte(`{}`), Context: "a talk"})
 	if err != nil {
@@ -81,18 +58,18 @@ func TestARunOnAServerHearsAndShowsWhileItGoesOn(t *testing.T) {
 	if got := strings.Join(s.shown(record.ID, 4), "|"); got != want {
 		t.Errorf("after a kill it has shown %s", got)
 	}
-	for part, err := range s.client.Artifacts(t.Context(), record.ID) {
+	for part, err := range s.client.Artifacts.List(t.Context(), record.ID) {
 		if err != nil {
 			t.Fatal(err)
 		}
 		if part.ID == "the file" {
 			var content bytes.Buffer
-			if err := s.client.ArtifactFile(t.Context(), record.ID, part.ID, *part.Parts[0].File, &content); err != nil || content.String() != "first\n" {
+			if err := s.client.Artifacts.File(t.Context(), record.ID, part.ID, *part.Parts[0].File, &content); err != nil || content.String() != "first\n" {
 				t.Errorf("its file is %q: %v", content.String(), err)
 			}
 		}
 	}
-	for run, err := range s.client.Runs(t.Context(), api.Filter{Context: "a talk"}) {
+	for run, err := range s.client.Runs.List(t.Context(), api.Filter{Context: "a talk"}) {
 		if err != nil || run.ID != record.ID {
 			t.Errorf("of the context: %+v %v", run, err)
 		}
@@ -104,8 +81,9 @@ func TestARunOnAServerHearsAndShowsWhileItGoesOn(t *testing.T) {
 
 func TestAProgramThatRejectsIsNotTriedAgain(t *testing.T) {
 	t.Parallel()
-	s := newServer(t)
-	s.addCaller("teller", tellerScript)
+	s := newInside(t)
+	s.addCaller("teller", "")
+	s.runs("teller", tellInside)
 	s.start()
 	run := s.call("teller", `{}`)
 	s.shown(run, 4)
@@ -117,7 +95,7 @@ func TestAProgramThatRejectsIsNotTriedAgain(t *testing.T) {
 	}
 }
 
-// pythonTeller does with the library what tellerScript does without.
+// pythonTeller does with the library what tellInside does without.
 const pythonTeller = `import aod
 
 

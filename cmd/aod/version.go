@@ -5,18 +5,20 @@ import (
 	"runtime/debug"
 
 	"github.com/spf13/cobra"
+
+	"github.com/agent-on-demand/aod/cmd/aod/cli"
 )
 
 // version is set by the linker for a release.
 var version = ""
 
-func (a *app) versionCommand() *cobra.Command {
+func versionCommand(env *cli.Env) *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "Print the version",
-		Args:  exactly(0, "nothing"),
+		Args:  cli.Exactly(0, "nothing"),
 		RunE: func(*cobra.Command, []string) error {
-			a.stdout.line("aod %s (%s, %s/%s)", versionText(), goruntime.Version(), goruntime.GOOS, goruntime.GOARCH)
+			env.Out.Line("aod %s (%s, %s/%s)", versionText(), goruntime.Version(), goruntime.GOOS, goruntime.GOARCH)
 			return nil
 		},
 	}

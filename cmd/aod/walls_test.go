@@ -18,12 +18,16 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 
 	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/cmd/aod/admin"
+	"github.com/agent-on-demand/aod/cmd/aod/cli"
 	"github.com/agent-on-demand/aod/cmd/aod/config"
+	"github.com/agent-on-demand/aod/handoff/egress"
 	"github.com/agent-on-demand/aod/internal/access"
 	"github.com/agent-on-demand/aod/internal/testing/testkit"
 	"github.com/agent-on-demand/aod/orchestrator"
 	"github.com/agent-on-demand/aod/orchestrator/kind/container"
 	"github.com/agent-on-demand/aod/orchestrator/kind/remote"
+	"github.com/agent-on-demand/aod/orchestrator/spool"
 	"github.com/agent-on-demand/aod/runtime"
 	"github.com/agent-on-demand/aod/runtime/enginetest"
 )
@@ -85,15 +89,16 @@ func newWalled(t *testing.T, change func(*config.Config)) *walled {
 	if change != nil {
 		change(c)
 	}
-	a := &app{}
+	a := newApp(nil, nil, nil)
 	engine := enginetest.NewFake(enginetest.WithInit(writes))
 	engine.AddImage(runtime.Image{ID: "sha256:base", Tags: []string{"base:1"}, Cmd: []string{"writer"}, OS: "linux", Arch: "amd64"})
 	logger := slog.New(slog.DiscardHandler)
 	opts := serviceOptions(c, home(c), logger)
 	opts.Kinds = kindsOver(container.New(engine, container.Options{Logger: logger}), remote.New(remote.Options{Logger: logger}))
+	opts.Features = featuresOver(featureOptions{door: egress.New(egress.Options{}), pushes: pushesOf(c)})
 	w.service, err = orchestrator.NewService(opts)
 	w.must(err)
-	w.tokens = namedTokens(home(c))
+	w.tokens = admin.NamedTokens(home(c))
 	w.serve(a, c, logger)
 	return w
 }
@@ -114,7 +119,7 @@ func (w *walled) serve(a *app, c *config.Config, logger *slog.Logger) {
 	go func() { served <- made.agents.ServeGRPC(ctx, calls) }()
 	w.url = "http://" + web.Addr().String()
 	w.must(writeAddress(home(c), w.url))
-	w.key, err = readSmall(c.TokenFile)
+	w.key, err = cli.ReadSmall(c.TokenFile)
 	w.must(err)
 	w.conn, err = grpc.NewClient(calls.Addr().String(), grpc.WithTransportCredentials(insecure.NewCredentials()))
 	w.must(err)
@@ -189,10 +194,10 @@ func (w *walled) made(name, text string) api.Record {
 	ctx := access.WithGrant(w.Context(), access.Grant{Name: name, Scopes: []access.Scope{access.Run}})
 	input, err := json.Marshal(map[string]string{"text": text})
 	w.must(err)
-	record, _, err := w.service.Submit(ctx, orchestrator.Submission{Unit: "writer", Input: input, Metadata: map[string]string{"mcp_client": "x"}})
+	record, _, err := w.service.Submit(ctx, spool.Submission{Unit: "writer", Input: input, Metadata: map[string]string{"mcp_client": "x"}})
 	w.must(err)
 	testkit.Eventually(w, "its run runs or is over", func() bool {
-		record, err = w.service.Get(w.Context(), record.ID)
+		record, err = w.service.Runs.Get(w.Context(), record.ID)
 		return err == nil && (record.Outcome != "" || text == "wait" && record.State == api.Running)
 	})
 	return record

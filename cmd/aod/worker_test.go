@@ -76,6 +76,7 @@ func (w work) input() json.RawMessage {
 func (s *server) addWorker(name, dockerfile string) {
 	s.t.Helper()
 	writeWorker(s.t, filepath.Join(s.units, name), name, dockerfile)
+	s.runs(name, workInside)
 }
 
 func writeWorker(t *testing.T, dir, name, dockerfile string) {
@@ -93,7 +94,7 @@ func unique() string { return fmt.Sprintf("ENV BUILT_AT=%d\n", time.Now().UnixNa
 // submit has a run accepted, however long it takes. The error is a refusal.
 func (s *server) submit(ctx context.Context, sub client.Submission) (api.Record, error) {
 	for {
-		record, err := s.client.Submit(ctx, sub)
+		record, err := s.client.Runs.Submit(ctx, sub)
 		if !fault.Is(err, fault.Unavailable) {
 			return record, err
 		}
@@ -133,7 +134,7 @@ func (s *server) letGo(ids ...string) {
 // error says that a line of that is missing, or is there twice.
 func (s *server) startsOf(id string) (starts int, err error) {
 	ticks, attempt := 0, 0
-	for entry, err := range s.client.Log(context.Background(), id, false) {
+	for entry, err := range s.client.Runs.Log(context.Background(), id, false) {
 		switch {
 		case err != nil:
 			return starts, err
@@ -154,7 +155,7 @@ func (s *server) file(record api.Record, name string) ([]byte, error) {
 	for _, f := range record.Files {
 		if f.Name == name {
 			var content bytes.Buffer
-			err := s.client.File(context.Background(), record.ID, f, &content)
+			err := s.client.Files.Get(context.Background(), record.ID, f, &content)
 			return content.Bytes(), err
 		}
 	}

@@ -24,7 +24,7 @@ func much(t testing.TB) []byte {
 
 // echo is a server behind the tunnels that answers ! to the first message, and what follows with
 // the same.
-func (w *world) echo() string {
+func (w *harness) echo() string {
 	w.t.Helper()
 	w.hello = named(w.t, "good.example")
 	return w.behind(func(conn net.Conn) {

@@ -56,8 +56,8 @@ func (n *names) LookupNetIP(_ context.Context, _, host string) ([]netip.Addr, er
 	return addrs, nil
 }
 
-// world is a door with a session, a proxy in front of it, and a server behind it.
-type world struct {
+// harness is a door with a session, a proxy in front of it, and a server behind it.
+type harness struct {
 	t       testing.TB
 	names   *names
 	session *Session
@@ -72,8 +72,8 @@ type world struct {
 }
 
 // rules of the world's session; PORT and PLAIN stand for the ports of its servers.
-func newWorld(t testing.TB, opts Options, rules ...string) *world {
-	w := &world{t: t, names: &names{known: map[string][]string{"good.example": {"127.0.0.1"}, "other.example": {"127.0.0.1"}}}, tally: new(Tally)}
+func newWorld(t testing.TB, opts Options, rules ...string) *harness {
+	w := &harness{t: t, names: &names{known: map[string][]string{"good.example": {"127.0.0.1"}, "other.example": {"127.0.0.1"}}}, tally: new(Tally)}
 	answer := http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		w.mu.Lock()
 		w.seen = append(w.seen, r)
@@ -121,7 +121,7 @@ func portOf(s *httptest.Server) string {
 }
 
 // client speaks through the proxy, and trusts the host's certificate whatever the name.
-func (w *world) client() *http.Client {
+func (w *harness) client() *http.Client {
 	proxy, err := url.Parse(w.proxy.URL)
 	if err != nil {
 		w.t.Fatal(err)
@@ -135,7 +135,7 @@ func (w *world) client() *http.Client {
 }
 
 // connect opens a connection to the proxy, and says CONNECT.
-func (w *world) connect(authority string) (net.Conn, *bufio.Reader, *http.Response) {
+func (w *harness) connect(authority string) (net.Conn, *bufio.Reader, *http.Response) {
 	w.t.Helper()
 	conn, err := net.Dial("tcp", w.proxy.Listener.Addr().String())
 	if err != nil {
@@ -151,7 +151,7 @@ func (w *world) connect(authority string) (net.Conn, *bufio.Reader, *http.Respon
 	return conn, in, answer
 }
 
-func (w *world) refusedWith(authority string) httpwire.Problem {
+func (w *harness) refusedWith(authority string) httpwire.Problem {
 	w.t.Helper()
 	_, in, answer := w.connect(authority)
 	var p httpwire.Problem
@@ -164,7 +164,7 @@ func (w *world) refusedWith(authority string) httpwire.Problem {
 	return p
 }
 
-func (w *world) events() []api.EgressEvent {
+func (w *harness) events() []api.EgressEvent {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return slices.Clone(w.told)
@@ -329,7 +329,7 @@ func TestAnExceptionIsExact(t *testing.T) {
 
 func TestATunnelCarriesTLSForItsHostAlone(t *testing.T) {
 	w := newWorld(t, Options{}, "good.example:PORT")
-	saying := func(w *world, name string, said []byte) (rest []byte) {
+	saying := func(w *harness, name string, said []byte) (rest []byte) {
 		conn, in, answer := w.connect("good.example:" + portOf(w.host))
 		if answer.StatusCode != 200 {
 			t.Fatalf("%s: %s", name, answer.Status)

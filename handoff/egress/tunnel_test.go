@@ -18,7 +18,7 @@ import (
 
 // raw has a listener be good.example, which says ! to the first bytes that come, and "late" to
 // the end. It returns its authority.
-func (w *world) raw() string {
+func (w *harness) raw() string {
 	w.t.Helper()
 	return w.behind(func(conn net.Conn) {
 		_, _ = conn.Read(make([]byte, 1))
@@ -30,7 +30,7 @@ func (w *world) raw() string {
 
 // behind has a listener be good.example, which answers each connection so, and returns its
 // authority.
-func (w *world) behind(answer func(net.Conn)) string {
+func (w *harness) behind(answer func(net.Conn)) string {
 	w.t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -55,7 +55,7 @@ func (w *world) behind(answer func(net.Conn)) string {
 }
 
 // opened has tunnels in which TLS was begun.
-func (w *world) opened(authority string, n int) []net.Conn {
+func (w *harness) opened(authority string, n int) []net.Conn {
 	w.t.Helper()
 	if w.hello == nil {
 		w.hello = named(w.t, "good.example")

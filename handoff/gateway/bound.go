@@ -41,34 +41,15 @@ func (q *request) inputBound(kind catalog.Kind, window int64) (bound int64, know
 	return min(bound, window), true
 }
 
-// bound finds the worst that the request can take, whoever of the providers answers. The error
-// is a *Refusal where nobody knows and a budget holds.
-func (c *call) bound() error {
-	var input int64
-	for _, r := range c.routes {
-		kind := r.provider.Kind
-		if c.s.Script != nil {
-			kind = catalog.Script
-		}
-		bound, known := c.q.inputBound(kind, c.model.Context)
-		if !known && c.s.Limited {
-			return c.refuseUnknown()
-		}
-		input = max(input, bound)
-	}
-	c.worst = worst(input, c.q.output(), c.model.Price)
-	return nil
-}
-
-func (c *call) refuseUnknown() *Refusal {
+func (q *request) refuseUnknown() *Refusal {
 	r := refuse(http.StatusPaymentRequired, RuleContext,
 		"a budget holds for this run, and nobody knows how many tokens it takes to read what isn't text in "+
 			"this request")
-	if c.dialect.name == catalog.Embeddings {
+	if q.dialect.name == catalog.Embeddings {
 		return r.hint("send texts alone")
 	}
 	return r.hint("whoever runs this server can write the context window of the model, in tokens, with "+
-		"models.%s.context", c.q.model)
+		"models.%s.context", q.model)
 }
 
 // cost returns what tokens cost, in billionths, rounded up. Without a price it is 0.

@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
-	"time"
 
 	"golang.org/x/sync/semaphore"
 
@@ -56,13 +55,35 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // post answers a request for a model.
 func (h *handler) post(w http.ResponseWriter, r *http.Request, d *dialect) {
-	c := &call{h: h, gw: h.gw, s: &h.session, w: w, dialect: d, started: time.Now()}
+	c := newCall(h.gw, &h.session, d, w)
 	ctx, stop := h.context(r.Context())
 	defer stop()
-	if err := c.serve(ctx, r); err != nil {
+	if err := h.serve(ctx, c, r); err != nil {
 		c.fail(ctx, err)
 	}
 	c.tell()
+}
+
+// serve answers a request. An error has still to be told.
+func (h *handler) serve(ctx context.Context, c *call, r *http.Request) error {
+	if !h.underWay.TryAcquire(1) {
+		return refuse(http.StatusServiceUnavailable, RuleBusy, "this run has %d requests under way already", maxCalls).
+			hint("wait for some of them to end")
+	}
+	defer h.underWay.Release(1)
+	body, err := readBody(ctx, r)
+	if err != nil {
+		return err
+	}
+	if err := c.prepare(ctx, r.Header, body); err != nil {
+		return err
+	}
+	release, err := h.keys.hold(ctx, c.meta.Key)
+	if err != nil {
+		return err
+	}
+	defer release()
+	return c.answer(ctx)
 }
 
 // context is that of a request, with the end of its run.
@@ -117,7 +138,7 @@ func answerRefusal(w http.ResponseWriter, d catalog.Dialect, r *Refusal) {
 		w.Header().Set("Retry-After", httpwire.RetryAfter)
 	}
 	w.WriteHeader(r.Status)
-	_, _ = w.Write(r.body(d)) // whoever asked may be gone
+	_, _ = w.Write(r.body(d)) //nolint:gosec // it is JSON, and whoever asked may be gone
 }
 
 const typeJSON = "application/json"

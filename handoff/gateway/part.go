@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"slices"
 	"strings"
+
+	"github.com/agent-on-demand/aod/internal/wire/strictjson"
 )
 
 // seen is what a request has beside text, of which a byte is a token at most.
@@ -75,9 +77,9 @@ func (p *part) takeObject(key string, child part, form imageForm) {
 func (p *part) takeText(key string, raw []byte, form imageForm) {
 	switch key {
 	case "type":
-		p.typ = unquote(raw)
+		p.typ = strictjson.Text(raw)
 	case "media_type":
-		p.media = unquote(raw)
+		p.media = strictjson.Text(raw)
 	case "data":
 		p.data = len(raw)
 	case "url", form.member:

@@ -2,9 +2,10 @@ package gateway
 
 import (
 	"bytes"
-	"encoding/json"
 	"slices"
 	"strings"
+
+	"github.com/agent-on-demand/aod/internal/wire/strictjson"
 )
 
 // Names in messages and parts. What nobody interprets is left alone: the arguments of a tool
@@ -32,13 +33,13 @@ const outermost = "text"
 
 // scan goes once through a JSON text that was checked, and looks for breaches.
 type scan struct {
-	text  []byte
-	pos   int
+	json  *strictjson.Cursor
 	allow []string
 	form  imageForm
 	field string   // at the top, whose value the text is
 	at    []string // names on the way to what is read
 	child part     // the object that was read last
+	text  []byte   // the string that was read last, with its quotes
 	odd   error    // a name in another case
 	seen  seen
 }
@@ -51,60 +52,37 @@ func (s *scan) all() (*breach, error) {
 	return found, s.odd
 }
 
-// next skips white space and returns the byte there, 0 at the end.
-func (s *scan) next() byte {
-	for ; s.pos < len(s.text); s.pos++ {
-		if c := s.text[s.pos]; c != ' ' && c != '\t' && c != '\n' && c != '\r' {
-			return c
-		}
-	}
-	return 0
-}
-
 // value goes through a value that isn't a member of an object by itself.
 func (s *scan) value(name string) *breach {
-	switch s.next() {
+	switch s.json.Peek() {
 	case '{':
 		return s.object(name)
 	case '[':
 		return s.array(name)
 	case '"':
-		raw := s.quoted()
-		return s.textBreach(name, raw)
+		s.text = s.json.Value()
+		return s.textBreach(name, s.text)
 	}
-	for s.pos < len(s.text) && !bytes.ContainsRune([]byte(",]} \t\r\n"), rune(s.text[s.pos])) {
-		s.pos++
-	}
+	s.json.Value()
 	return nil
 }
 
 func (s *scan) array(name string) (found *breach) {
-	for s.pos++; s.next() != ']' && s.pos < len(s.text); {
+	for range s.json.Elements() {
 		if b := s.value(name); found == nil {
 			found = b
 		}
-		if s.next() == ',' {
-			s.pos++
-		}
 	}
-	s.pos++
 	return found
 }
 
 func (s *scan) object(name string) *breach {
 	var p part
 	before := s.seen
-	for s.pos++; s.next() == '"'; {
-		key := unquote(s.quoted())
+	for key := range s.json.Members() {
 		s.checkCase(key)
-		s.next()
-		s.pos++ // the colon
 		s.member(&p, key)
-		if s.next() == ',' {
-			s.pos++
-		}
 	}
-	s.pos++
 	s.child = p
 	switch {
 	case s.tools() && name == outermost:
@@ -118,8 +96,7 @@ func (s *scan) object(name string) *breach {
 }
 
 func (s *scan) member(p *part, key string) {
-	start := s.next()
-	at, before := s.pos, s.seen
+	start, before := s.json.Peek(), s.seen
 	s.at, s.seen = append(s.at, key), seen{}
 	b := s.value(key)
 	inside := s.seen
@@ -139,7 +116,7 @@ func (s *scan) member(p *part, key string) {
 	case '{':
 		p.takeObject(key, s.child, s.form)
 	case '"':
-		p.takeText(key, s.text[at:s.pos], s.form)
+		p.takeText(key, s.text, s.form)
 	}
 }
 
@@ -206,7 +183,7 @@ func isAddress(raw []byte) bool {
 	const most = 64
 	head := raw[1 : len(raw)-1]
 	if bytes.IndexByte(head[:min(len(head), most)], '\\') >= 0 {
-		head = []byte(unquote(raw))
+		head = []byte(strictjson.Text(raw))
 	}
 	head = bytes.TrimSpace(head[:min(len(head), most)])
 	scheme, rest, ok := bytes.Cut(bytes.ToLower(head), []byte(":"))
@@ -229,34 +206,4 @@ func (s *scan) checkCase(key string) {
 			}
 		}
 	}
-}
-
-// quoted returns the string that begins here, with its quotes.
-func (s *scan) quoted() []byte {
-	start := s.pos
-	for s.pos++; s.pos < len(s.text); s.pos++ {
-		i := bytes.IndexAny(s.text[s.pos:], `"\`)
-		if i < 0 {
-			s.pos = len(s.text)
-			break
-		}
-		s.pos += i
-		if s.text[s.pos] == '"' {
-			s.pos++
-			break
-		}
-		s.pos++ // what is escaped
-	}
-	return s.text[start:s.pos]
-}
-
-func unquote(raw []byte) string {
-	if bytes.IndexByte(raw, '\\') < 0 {
-		return string(raw[1 : len(raw)-1])
-	}
-	var text string
-	if json.Unmarshal(raw, &text) != nil {
-		return ""
-	}
-	return text
 }

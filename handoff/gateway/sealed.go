@@ -7,6 +7,7 @@ import (
 
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/handoff/gateway/catalog"
+	"github.com/agent-on-demand/aod/internal/wire/strictjson"
 )
 
 // breach is a way in which a request would reach further than the capsule may, through the
@@ -35,7 +36,7 @@ func (q *request) seal(name string, m catalog.Model, strict bool) error {
 		if !slices.Contains(q.dialect.parts, f.name) {
 			continue
 		}
-		s := &scan{text: f.value, allow: m.Allow, form: q.dialect.image, field: f.name}
+		s := &scan{json: strictjson.NewCursor(f.value), allow: m.Allow, form: q.dialect.image, field: f.name}
 		found, err := s.all()
 		if err != nil {
 			return err

@@ -102,27 +102,10 @@ var errFold = errors.New("the earlier call has too few messages")
 func conversation(body []byte) (name string, messages [][]byte) {
 	for field, value := range strictjson.Members(body) {
 		if field == "messages" || field == "input" && len(value) > 0 && value[0] == '[' {
-			return field, elements(value)
+			return field, slices.Collect(strictjson.Elements(value))
 		}
 	}
 	return "", nil
-}
-
-// elements returns the texts of a list's values.
-func elements(text []byte) (all [][]byte) {
-	s := &scan{text: text}
-	if s.next() != '[' {
-		return nil
-	}
-	for s.pos++; s.next() != ']' && s.pos < len(s.text); {
-		start := s.pos
-		s.value("")
-		all = append(all, text[start:s.pos])
-		if s.next() == ',' {
-			s.pos++
-		}
-	}
-	return all
 }
 
 func list(values [][]byte) []byte {

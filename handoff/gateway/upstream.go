@@ -2,19 +2,23 @@ package gateway
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"io"
 	"net/http"
-	"net/http/httptrace"
-	"net/url"
 	"strings"
-	"sync/atomic"
 
+	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/handoff/gateway/catalog"
+	"github.com/agent-on-demand/aod/internal/bytegate"
 	"github.com/agent-on-demand/aod/internal/secrets"
 	"github.com/agent-on-demand/aod/internal/wire/httpwire"
+	"github.com/agent-on-demand/aod/internal/wire/strictjson"
+)
+
+const (
+	typeEvents = "text/event-stream"
+	maxError   = 1 << 20 // bytes of an error of a provider
 )
 
 // upstream is an answer of a provider that may be given to the run.
@@ -48,124 +52,124 @@ func (u *upstream) close() {
 	}
 }
 
-// vendors are the addresses of the kinds that have one.
-var vendors = map[catalog.Kind]string{
-	catalog.OpenAI:    "https://api.openai.com/v1",
-	catalog.Anthropic: "https://api.anthropic.com/v1",
+// quotesKey reports whether a text has the key of the provider in it, also escaped.
+func (u *upstream) quotesKey(text []byte) bool {
+	return u.key.CanBeFound() && u.key.In(text) // a shorter one guards nothing, and may be a word
 }
 
-// open sends the request to a provider, and reads what begins the answer.
-func (c *call) open(ctx context.Context, r route) (*upstream, *failure) {
-	key, f := c.key(r)
-	if f != nil {
-		return nil, f
+// begin reads a plain answer whole, and a stream up to its first real event: until then
+// another attempt may be made.
+func (a *attempt) begin(request context.Context, u *upstream, from io.Reader) *failure {
+	if u.status < 200 || u.status > 299 {
+		return a.refused(u, from)
 	}
-	u := &upstream{key: key, meter: meter{dialect: c.dialect.name}}
-	request, watch := httpwire.WatchSilence(ctx, c.gw.opts.FirstByte)
-	u.watch = watch
-	var sent atomic.Bool
-	traced := httptrace.WithClientTrace(request, &httptrace.ClientTrace{WroteHeaders: func() { sent.Store(true) }})
-	response, err := c.send(traced, r, key) //nolint:bodyclose // upstream.close does
-	if err != nil {
-		watch.Stop(nil)
-		f := c.lost(ctx, request, r, err)
-		f.billed = sent.Load()
-		return nil, f
-	}
-	watch.Heard(c.gw.opts.Silence)
-	u.status, u.header, u.source = response.StatusCode, response.Header, response.Body
-	u.media = httpwire.MediaType(response.Header)
-	from := watch.Reader(response.Body, c.gw.opts.Silence)
-	if f := c.begin(request, r, u, from); f != nil {
-		if ctx.Err() != nil {
-			f = &failure{refusal: refusalOf(context.Cause(ctx)), next: nobody, billed: f.billed}
-		}
-		u.close()
-		return nil, f
-	}
-	return u, nil
-}
-
-// key reads the key of a provider.
-func (c *call) key(r route) (secrets.Secret, *failure) {
-	if r.provider.Key == "" {
-		return "", nil
-	}
-	key, err := c.gw.opts.Key(r.provider.Key)
-	if err == nil && strings.ContainsFunc(string(key), func(c rune) bool { return c < ' ' || c >= 0x7f }) {
-		err = errors.New("the key holds characters that no key has")
-	}
-	if err != nil {
-		return "", failed502(another, RuleKey, "the key of the provider %s can't be used", r.use.Provider).
-			hint("whoever runs this server sees why with: aod models").because(err)
-	}
-	return key, nil
-}
-
-// send makes the request. No redirect is followed.
-func (c *call) send(ctx context.Context, r route, key secrets.Secret) (*http.Response, error) {
-	body := c.q.edit(c.q.changes(r.use, r.provider))
-	if s := cmp.Or(c.s.Script, c.known.scripts[r.use.Provider]); s != nil {
-		return s.Answer(ctx, c.s.Run, string(c.dialect.name), bytes.Join(body, nil))
-	}
-	address := cmp.Or(r.provider.BaseURL, vendors[r.provider.Kind]) + c.dialect.path
-	u, err := url.Parse(address)
-	if err != nil {
-		return nil, err
-	}
-	c.server = u.Hostname()
-	request := (&http.Request{
-		Method: http.MethodPost, URL: u, Host: u.Host, Header: c.header.Clone(), ContentLength: body.size(),
-		Body:    body.reader(),
-		GetBody: func() (io.ReadCloser, error) { return body.reader(), nil },
-	}).WithContext(ctx)
-	authorise(request.Header, c.dialect.name, r.provider.Kind, key)
-	return c.gw.opts.Transport.RoundTrip(request)
-}
-
-func authorise(h http.Header, d catalog.Dialect, kind catalog.Kind, key secrets.Secret) {
-	if d == catalog.Messages && h.Get("Anthropic-Version") == "" {
-		h.Set("Anthropic-Version", "2023-06-01")
-	}
-	if key == "" {
-		return
-	}
-	if kind == catalog.Anthropic || d == catalog.Messages {
-		h.Set("X-Api-Key", string(key))
-	}
-	if kind != catalog.Anthropic {
-		h.Set("Authorization", "Bearer "+string(key))
-	}
-}
-
-// forwarded are the headers of a request that a provider gets.
-func forwarded(from http.Header) http.Header {
-	h := http.Header{"Content-Type": {typeJSON}, "Accept-Encoding": {"identity"}, "User-Agent": {"aod"}}
-	for _, name := range []string{"Anthropic-Version", "Anthropic-Beta", "Openai-Beta"} {
-		if value := from.Get(name); value != "" && len(value) <= 1024 {
-			h.Set(name, value)
-		}
-	}
-	return h
-}
-
-// passedOn are the headers of an answer that the run gets.
-var passedOn = []string{"X-Request-Id", "Request-Id", "Openai-Processing-Ms", "Openai-Version"}
-
-// lost is the failure of a request without an answer.
-func (c *call) lost(ctx, request context.Context, r route, err error) *failure {
+	coding := u.header.Get("Content-Encoding")
 	switch {
-	case ctx.Err() != nil:
-		return &failure{refusal: refusalOf(context.Cause(ctx)), next: nobody}
-	case errors.Is(context.Cause(request), httpwire.ErrSilent):
-		return silent(r)
+	case coding != "" && coding != "identity" || u.media != typeJSON && u.media != typeEvents:
+		return failed502(same, RuleProvider, "the provider %s answers with something else than a model's answer",
+			a.name()).
+			hint("whoever runs this server can check the provider's base_url").bill()
+	case u.media == typeJSON:
+		return a.readPlain(request, u, from)
 	}
-	return failed502(same, RuleProvider, "the provider %s can't be reached", r.use.Provider).
-		hint("whoever runs this server sees what it is with: aod models").because(err)
+	return a.readHead(request, u, from)
 }
 
-func silent(r route) *failure {
-	refusal := refuse(http.StatusGatewayTimeout, RuleSilent, "the provider %s doesn't answer in time", r.use.Provider).
-		hint("stream the answer, or ask for less").because(httpwire.ErrSilent)
-	return &failure{refusal: refusal, next: another, billed: true}
+// broken is the failure of an answer that ended too early.
+func (a *attempt) broken(request context.Context, err error) *failure {
+	if errors.Is(context.Cause(request), httpwire.ErrSilent) {
+		return silent(a.name())
+	}
+	return failed502(same, RuleProvider, "the answer of the provider %s broke off", a.name()).hint("ask again").
+		because(err).bill()
+}
+
+// smallAnswer is what a plain answer may have without asking for memory, in bytes.
+const smallAnswer = 1 << 20
+
+func (a *attempt) readPlain(request context.Context, u *upstream, from io.Reader) *failure {
+	body, err := io.ReadAll(io.LimitReader(from, smallAnswer))
+	if err == nil && len(body) == smallAnswer {
+		var rest []byte
+		if u.extra, err = bytegate.Hold(request, maxBody); err == nil {
+			rest, err = io.ReadAll(httpwire.NewBody(from, maxBody-smallAnswer))
+		}
+		body = append(body, rest...)
+	}
+	switch {
+	case fault.Is(err, fault.Unavailable):
+		return &failure{refusal: refusalOf(err), next: nobody, billed: true}
+	case err != nil:
+		return a.broken(request, err)
+	}
+	if u.quotesKey(body) {
+		return quotedKey(a.name())
+	}
+	if strictjson.Check(body, strictjson.Rules{Ambiguous: true, Unbounded: true}) != nil {
+		return a.broken(request, errors.New("the answer is no JSON"))
+	}
+	u.body = body
+	u.meter.plain(body)
+	return nil
+}
+
+func (a *attempt) readHead(request context.Context, u *upstream, from io.Reader) *failure {
+	u.events = newEventReader(from)
+	for {
+		raw, err := u.events.next()
+		if err != nil || len(u.head) > maxEvent {
+			return a.broken(request, errors.Join(err, errors.New("nothing came before")))
+		}
+		switch kind := u.meter.event(raw); {
+		case u.quotesKey(raw):
+			return quotedKey(a.name())
+		case kind == failed:
+			return a.failedFirst(raw)
+		case kind != nothing:
+			u.held, u.kind = raw, kind
+			return nil
+		}
+		u.head = append(u.head, raw...)
+	}
+}
+
+// refused is the failure of an answer with another status.
+func (a *attempt) refused(u *upstream, from io.Reader) *failure {
+	body, _ := io.ReadAll(io.LimitReader(from, maxError)) // what there is of it
+	switch {
+	case u.status == http.StatusUnauthorized, u.status == http.StatusForbidden:
+		return badKey("the provider %s doesn't take the key", a.name())
+	case u.status == http.StatusTooManyRequests, u.status == http.StatusServiceUnavailable:
+		return limited(a.name(), u, body)
+	case u.status == http.StatusRequestTimeout, u.status == http.StatusConflict, u.status >= 500:
+		return down(a.name(), u.status).leftAlone(u.header)
+	case u.status < http.StatusBadRequest, u.status == http.StatusPaymentRequired:
+		return withNext(down(a.name(), u.status), another)
+	}
+	if u.quotesKey(body) || strictjson.Check(body, strictjson.Rules{Ambiguous: true, Unbounded: true}) != nil {
+		body = nil
+	}
+	return refusedWith(u.status, a.name(), body)
+}
+
+// failedFirst is the failure of a stream that begins with an error.
+func (a *attempt) failedFirst(raw []byte) *failure {
+	data := bytes.Clone(eventData(raw))
+	problem := member(data, "error")
+	if a.q.dialect.name == catalog.Responses && problem == nil {
+		problem = data
+	}
+	why := textOf(member(problem, "type")) + " " + textOf(member(problem, "code"))
+	switch {
+	case strings.Contains(why, "authentication"), strings.Contains(why, "permission"), strings.Contains(why, "api_key"):
+		return badKey("the provider %s doesn't take the key", a.name())
+	case strings.Contains(why, "insufficient_quota"), strings.Contains(why, "billing"):
+		return withNext(down(a.name(), http.StatusTooManyRequests), another)
+	case strings.Contains(why, "rate_limit"):
+		return overRate(a.name())
+	case strings.Contains(why, "invalid_request"), strings.Contains(why, "context_length"),
+		strings.Contains(why, "not_found"):
+		return refusedWith(http.StatusBadRequest, a.name(), data)
+	}
+	return down(a.name(), http.StatusInternalServerError)
 }

@@ -1,7 +1,9 @@
 package relay
 
 import (
+	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"io"
@@ -202,6 +204,26 @@ func readLine(from lines) (line []byte, err error) {
 			return bytes.Join(parts, nil), nil
 		case !isFull(err):
 			return nil, err
+		}
+	}
+}
+
+// FromLines passes the messages of a client on that writes each as a line, until it ends.
+func FromLines(ctx context.Context, client io.Reader, s *Session) error {
+	from := bufio.NewReaderSize(client, 64<<10)
+	for {
+		line, err := readLine(from)
+		switch {
+		case errors.Is(err, io.EOF):
+			s.HangUp()
+			return nil
+		case err != nil:
+			return err
+		case len(line) == 0:
+			continue
+		}
+		if err := s.FromClient(ctx, line); err != nil {
+			return err
 		}
 	}
 }

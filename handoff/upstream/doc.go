@@ -1,5 +1,5 @@
-// Package upstream passes requests of a run on to services whose keys stay outside: an operator
-// names them, a run asks them at /upstream/NAME/ of the capsule API.
+// Package upstream passes requests of a run on to services whose keys stay outside: an operator names them, a run asks
+// them at /upstream/NAME/ of the capsule API.
 //
 // The main path, in call order:
 //
@@ -11,8 +11,10 @@
 //	forward           one exchange: bodies stream both ways, no redirect is followed
 //	guarded           the key never comes back
 //
-// Every refusal is a problem that names a rule, the upstream and what to do. Paths, queries,
-// headers, bodies and keys are in no log, event or metric.
+// Every refusal is a problem that names a rule, the upstream and what to do. Paths, queries, headers, bodies and keys
+// are in no log, event or metric.
+//
+// guarded.Read (guarded.go) ends an answer that holds the key.
 //
 // The package knows nothing of runs, of the store and of who made its sessions.
 //

@@ -16,8 +16,8 @@ import (
 
 const key = "hunter2-hunter2"
 
-// bench is a service behind an upstream, and the capsule API of a run that may use it.
-type bench struct {
+// harness is a service behind an upstream, and the capsule API of a run that may use it.
+type harness struct {
 	t       *testing.T
 	service *httptest.Server
 	api     *httptest.Server
@@ -29,9 +29,9 @@ type bench struct {
 }
 
 // newBench has a service answer behind the upstream "svc", with a table row that a test may change.
-func newBench(t *testing.T, answer http.HandlerFunc, change func(*Upstream, *Options)) *bench {
+func newBench(t *testing.T, answer http.HandlerFunc, change func(*Upstream, *Options)) *harness {
 	t.Helper()
-	b := &bench{t: t}
+	b := &harness{t: t}
 	b.service = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		b.mu.Lock()
 		b.asked = append(b.asked, r.Clone(r.Context()))
@@ -60,7 +60,7 @@ func newBench(t *testing.T, answer http.HandlerFunc, change func(*Upstream, *Opt
 }
 
 // do sends a request to the capsule API, and follows nothing.
-func (b *bench) do(method, path string, header http.Header, body io.Reader) *http.Response {
+func (b *harness) do(method, path string, header http.Header, body io.Reader) *http.Response {
 	b.t.Helper()
 	r, err := http.NewRequestWithContext(b.t.Context(), method, b.api.URL+path, body)
 	if err != nil {
@@ -78,7 +78,7 @@ func (b *bench) do(method, path string, header http.Header, body io.Reader) *htt
 }
 
 // problem reads a refusal, and holds it against a status and a rule.
-func (b *bench) problem(response *http.Response, status int, rule string) httpwire.Problem {
+func (b *harness) problem(response *http.Response, status int, rule string) httpwire.Problem {
 	b.t.Helper()
 	var p httpwire.Problem
 	if err := json.NewDecoder(response.Body).Decode(&p); err != nil || response.Header.Get("Content-Type") != httpwire.TypeProblem {
@@ -90,7 +90,7 @@ func (b *bench) problem(response *http.Response, status int, rule string) httpwi
 	return p
 }
 
-func (b *bench) last() *http.Request {
+func (b *harness) last() *http.Request {
 	b.t.Helper()
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -101,7 +101,7 @@ func (b *bench) last() *http.Request {
 }
 
 // exchange waits for the newest exchange that is over.
-func (b *bench) exchange() Exchange {
+func (b *harness) exchange() Exchange {
 	b.t.Helper()
 	var last Exchange
 	testkit.Eventually(b.t, "the request is told of", func() bool {

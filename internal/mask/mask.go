@@ -3,6 +3,7 @@ package mask
 import (
 	"bytes"
 	"slices"
+	"strconv"
 )
 
 // Bounds of what is found, in bytes.
@@ -80,4 +81,29 @@ func masked(secret []byte) []byte {
 		return []byte(hidden)
 	}
 	return append([]byte(hidden), secret[len(secret)-4:]...)
+}
+
+// Names keeps names apart that are the same once they are masked. The zero Names has none.
+type Names struct {
+	taken map[string]bool
+	next  map[string]int // the number of the next one, by name
+}
+
+// Keep takes a name as it is.
+func (n *Names) Keep(name string) {
+	if n.taken == nil {
+		n.taken, n.next = map[string]bool{}, map[string]int{}
+	}
+	n.taken[name] = true
+}
+
+// New takes a name, with a number before it if it is taken: 2-NAME.
+func (n *Names) New(name string) string {
+	free := name
+	for n.taken[free] {
+		n.next[name] = max(n.next[name], 1) + 1
+		free = strconv.Itoa(n.next[name]) + "-" + name
+	}
+	n.Keep(free)
+	return free
 }

@@ -6,6 +6,7 @@ package pause
 
 import (
 	"context"
+	"sync"
 	"time"
 )
 
@@ -31,5 +32,55 @@ func Over(end <-chan struct{}) bool {
 		return true
 	default:
 		return false
+	}
+}
+
+// Value is set once, and wakes those who wait for it.
+type Value[T any] struct {
+	set   chan struct{}
+	value T
+}
+
+// NewValue returns a Value that isn't set.
+func NewValue[T any]() *Value[T] { return &Value[T]{set: make(chan struct{})} }
+
+// Set sets the value. It is called once.
+func (v *Value[T]) Set(value T) {
+	v.value = value
+	close(v.set)
+}
+
+// Done returns a channel that is closed when the value is set.
+func (v *Value[T]) Done() <-chan struct{} { return v.set }
+
+// IsSet reports whether the value is set.
+func (v *Value[T]) IsSet() bool { return Over(v.set) }
+
+// Get returns the value, which is set.
+func (v *Value[T]) Get() T { return v.value }
+
+// Notifier wakes every goroutine that waits for news. The zero value has none yet.
+type Notifier struct {
+	mu   sync.Mutex
+	next chan struct{}
+}
+
+// After returns a channel that the next Notify closes.
+func (n *Notifier) After() <-chan struct{} {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.next == nil {
+		n.next = make(chan struct{})
+	}
+	return n.next
+}
+
+// Notify wakes those who wait.
+func (n *Notifier) Notify() {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.next != nil {
+		close(n.next)
+		n.next = nil
 	}
 }

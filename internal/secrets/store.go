@@ -27,7 +27,7 @@ func checkName(name string) error {
 	if NameRule().MatchString(name) {
 		return nil
 	}
-	return fault.New(fault.Input, "%s is no name of a secret", fault.Quote(name)).
+	return fault.New(fault.Input, "%s is not a valid secret name", fault.Quote(name)).
 		WithHint("a name has up to 128 letters, digits, `.`, `_` and `-`, and begins with a letter or `_`")
 }
 

@@ -196,7 +196,7 @@ func (c *comparison) store(name string, was Entry, known bool) error {
 			change.ModeWas = was.Mode
 		}
 	}
-	change.Mind = c.mind(change)
+	change.Mind = c.flagRisks(change)
 	c.found.Changes = append(c.found.Changes, change)
 	return nil
 }

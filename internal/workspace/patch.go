@@ -4,7 +4,9 @@ import (
 	"bufio"
 	"bytes"
 	"cmp"
+	"compress/zlib"
 	"crypto/sha1" //nolint:gosec // git names contents by it; nothing is trusted because of it
+	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -224,4 +226,96 @@ func sizeOf(content io.Reader) (int64, error) {
 		return info.Size(), nil
 	}
 	return 0, errors.New("neither a file nor a link")
+}
+
+// escapes are the characters that git writes with a letter in quoted names.
+var escapes = map[byte]byte{
+	'\a': 'a', '\b': 'b', '\t': 't', '\n': 'n', '\v': 'v', '\f': 'f', '\r': 'r', '"': '"',
+	'\\': '\\',
+}
+
+// quoteName returns a name as git writes it in a patch: in quotes if a character in it needs
+// that.
+func quoteName(name string) string {
+	var b strings.Builder
+	quoted := false
+	for i := range len(name) {
+		c := name[i]
+		letter, escaped := escapes[c]
+		switch {
+		case escaped:
+			b.WriteByte('\\')
+			b.WriteByte(letter)
+		case c < ' ' || c >= 0x7f:
+			fmt.Fprintf(&b, `\%03o`, c)
+		default:
+			b.WriteByte(c)
+			continue
+		}
+		quoted = true
+	}
+	if quoted {
+		return `"` + b.String() + `"`
+	}
+	return name
+}
+
+const (
+	digits85  = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&()*+-;<=>?@^_`{|}~"
+	lengths85 = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+	line85    = len(lengths85) // bytes that a line holds
+)
+
+// writeLiteral writes a content as a git patch has a binary one: compressed, in base 85.
+func writeLiteral(w *bufio.Writer, content io.Reader, size int64) error {
+	_, _ = fmt.Fprintf(w, "literal %d\n", size) // its last flush tells
+	lines := &lines85{w: w}
+	packed := zlib.NewWriter(lines)
+	if _, err := io.Copy(packed, content); err != nil {
+		return err
+	}
+	if err := packed.Close(); err != nil {
+		return err
+	}
+	lines.flush()
+	return w.WriteByte('\n')
+}
+
+// lines85 writes lines in git's base 85: a letter for the number of bytes, then five digits for
+// each four bytes. The errors stay in its writer.
+type lines85 struct {
+	w    *bufio.Writer
+	line [line85]byte
+	held int
+}
+
+// Write implements io.Writer.
+func (l *lines85) Write(p []byte) (int, error) {
+	for rest := p; len(rest) > 0; {
+		n := copy(l.line[l.held:], rest)
+		rest = rest[n:]
+		if l.held += n; l.held == line85 {
+			l.flush()
+		}
+	}
+	return len(p), nil
+}
+
+func (l *lines85) flush() {
+	if l.held == 0 {
+		return
+	}
+	out := []byte{lengths85[l.held-1]}
+	clear(l.line[l.held:])
+	for i := 0; i < l.held; i += 4 {
+		word := binary.BigEndian.Uint32(l.line[i:])
+		var five [5]byte
+		for at := 4; at >= 0; at-- {
+			five[at] = digits85[word%85]
+			word /= 85
+		}
+		out = append(out, five[:]...)
+	}
+	_, _ = l.w.Write(append(out, '\n')) // its last flush tells
+	l.held = 0
 }

@@ -97,7 +97,7 @@ func checkRestored(ctx context.Context, path string) (runs int64, err error) {
 	if err := s.Health(ctx); err != nil {
 		return 0, fault.Wrap(fault.Input, err, "the database in the backup is damaged").WithHint("use another backup")
 	}
-	totals, err := s.Totals(ctx)
+	totals, err := s.Runs.Totals(ctx)
 	return totals.Runs, err
 }
 

@@ -22,7 +22,7 @@ func TestABackupHasTheFilesOfSchedules(t *testing.T) {
 	}
 	now := time.Now()
 	row := store.Schedule{Name: "one", Unit: "worker", Spec: []byte(`{}`), Files: needed, Until: now, CreatedAt: now, ChangedAt: now}
-	if _, err := s.PutSchedule(t.Context(), row); err != nil {
+	if _, err := s.Schedules.Put(t.Context(), row); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Close(); err != nil {

@@ -20,9 +20,9 @@ import (
 const stagedName = "staged"
 
 // addSessions adds what the open sessions of a snapshot go on with.
-func (a *archiver) addSessions(ctx context.Context, s *store.Store) error {
+func (a *archiver) addSessions(ctx context.Context, s *store.Sessions) error {
 	for filter := (store.SessionFilter{Open: true}); ; {
-		rows, err := s.Sessions(ctx, filter)
+		rows, err := s.List(ctx, filter)
 		if err != nil || len(rows) == 0 {
 			return err
 		}

@@ -27,7 +27,7 @@ func homeOf(t *testing.T, open, closed string) string {
 	now := time.Now()
 	for _, id := range []string{open, closed} {
 		row := store.Session{ID: id, Unit: "talker", Closed: id == closed, CreatedAt: now, UsedAt: now}
-		if err := s.InsertSession(t.Context(), row); err != nil {
+		if err := s.Sessions.Insert(t.Context(), row); err != nil {
 			t.Fatal(err)
 		}
 		put(t, "told", home, layout.Sessions, id, layout.Home, ".agent", "told")

@@ -119,19 +119,19 @@ func (a *archiver) addStored(ctx context.Context, snapshot string) (err error) {
 	if err := s.Health(ctx); err != nil {
 		return err
 	}
-	if err := a.addRuns(ctx, s); err != nil {
+	if err := a.addRuns(ctx, s.Runs); err != nil {
 		return err
 	}
-	if err := a.addSessions(ctx, s); err != nil {
+	if err := a.addSessions(ctx, s.Sessions); err != nil {
 		return err
 	}
-	return a.addSchedules(ctx, s)
+	return a.addSchedules(ctx, s.Schedules)
 }
 
-func (a *archiver) addRuns(ctx context.Context, s *store.Store) error {
+func (a *archiver) addRuns(ctx context.Context, s *store.Runs) error {
 	filter := store.Filter{Limit: 1000}
 	for {
-		page, err := s.Runs(ctx, filter)
+		page, err := s.List(ctx, filter)
 		if err != nil {
 			return err
 		}
@@ -188,6 +188,26 @@ func (a *archiver) addUnits(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// addSchedules adds the files that a snapshot's schedules give to their runs. They may be replaced
+// meanwhile: such a schedule has none then, and its runs say so.
+func (a *archiver) addSchedules(ctx context.Context, s *store.Schedules) error {
+	for before := int64(0); ; {
+		rows, err := s.List(ctx, before, 0)
+		if err != nil || len(rows) == 0 {
+			return err
+		}
+		for _, row := range rows {
+			before = row.Seq
+			if row.Files == "" {
+				continue
+			}
+			if err := a.tree(ctx, layout.Schedules+"/"+row.Files); err != nil {
+				return err
+			}
+		}
+	}
 }
 
 // openWorkplace makes the directory beside a file in which that is prepared. What a dead process

@@ -43,7 +43,7 @@ func homeOfRuns(t *testing.T) string {
 	now := time.Now().UTC()
 	for id, record := range map[string]string{goesOn: `{}`, hasEnded: `{}`, isGone: `not JSON`, hasMade: `{"outcome":"success"}`} {
 		row := store.Run{ID: id, Unit: "worker", State: "running", Record: []byte(record), CreatedAt: now, Finished: id == hasEnded}
-		if err := s.Insert(t.Context(), row, store.Key{}); err != nil {
+		if err := s.Runs.Insert(t.Context(), row, store.Key{}); err != nil {
 			t.Fatal(err)
 		}
 		if id == isGone {

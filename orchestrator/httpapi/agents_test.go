@@ -108,6 +108,7 @@ func (a answer) refusedWith(t testing.TB, status int, code string) agents.Failed
 }
 
 func TestOurOwnAgentsKeepTheContract(t *testing.T) {
+	t.Parallel()
 	s := newServerWith(t, agents.Policy{Refuse200: map[string]bool{"other": true}}, nil)
 	s.addUnit("csv-report")
 	s.addUnit("other")
@@ -129,6 +130,7 @@ func TestOurOwnAgentsKeepTheContract(t *testing.T) {
 }
 
 func TestInputsMayBeRefusedWith200(t *testing.T) {
+	t.Parallel()
 	s := newServerWith(t, agents.Policy{Refuse200: map[string]bool{"other": true}}, nil)
 	s.addUnit("other")
 	s.do("POST", "/agents/run/sync", asks("actor", `{"do":7}`)).refusedWith(t, 422, "invalid_input")
@@ -141,6 +143,7 @@ func TestInputsMayBeRefusedWith200(t *testing.T) {
 }
 
 func TestATaskIsAnsweredWithAllThatIsKnown(t *testing.T) {
+	t.Parallel()
 	s := newServer(t, nil)
 	a := s.do("POST", "/agents/run/sync", asks("ACTOR", `{"do":"files"}`, `,"mode":null,"budgets":{"max_tokens":5},"stray":1`)).wants(t, 200)
 	got := decode[agenthttp.Response](t, a)
@@ -171,6 +174,7 @@ func TestATaskIsAnsweredWithAllThatIsKnown(t *testing.T) {
 }
 
 func TestTasksThatAreRefused(t *testing.T) {
+	t.Parallel()
 	s := newServer(t, func(o *Options) { o.PayloadBytes = 1000 })
 	s.addUnit("other")
 	write(t, filepath.Join(s.sources, "broken", "agent.yaml"), "name: broken\n")
@@ -211,6 +215,7 @@ func TestTasksThatAreRefused(t *testing.T) {
 }
 
 func TestRunsThatFail(t *testing.T) {
+	t.Parallel()
 	s := newServer(t, nil)
 	for _, c := range []struct {
 		inputs, more string
@@ -234,6 +239,7 @@ func TestRunsThatFail(t *testing.T) {
 }
 
 func TestReadinessInTheContractsWords(t *testing.T) {
+	t.Parallel()
 	s := newServer(t, nil)
 	if a := s.do("GET", "/health/ready", "", "Authorization: -").wants(t, 200); a.body != `{"service":"aod","status":"ready"}`+"\n" {
 		t.Error(a.body)

@@ -79,6 +79,7 @@ func aviary(t *testing.T) *server {
 }
 
 func TestNoCanarySingsInALogOrAnError(t *testing.T) {
+	t.Parallel()
 	s := aviary(t)
 	for _, c := range songs() {
 		for _, way := range []string{"sync", "stream"} {
@@ -133,6 +134,7 @@ func (s *server) silent(t *testing.T) {
 }
 
 func TestNoCanarySingsOfATaskThatIsEnded(t *testing.T) {
+	t.Parallel()
 	about := asks("ACTOR", `{"do":"wait","say":"Tweety"}`, `,"user_id":"Tweety"`)
 	for _, way := range []string{"sync", "stream"} {
 		for _, end := range []string{"cancel", "leave", "stop"} {
@@ -191,6 +193,7 @@ func (s *server) running(t *testing.T) (id string) {
 }
 
 func TestNoCanarySingsOfAPanic(t *testing.T) {
+	t.Parallel()
 	s := aviary(t)
 	for _, way := range []string{"sync", "stream"} {
 		w := &tripwire{ResponseRecorder: httptest.NewRecorder(), at: "r-1"}
@@ -206,6 +209,7 @@ func TestNoCanarySingsOfAPanic(t *testing.T) {
 }
 
 func TestNoCanarySingsOfASearch(t *testing.T) {
+	t.Parallel()
 	s := aviary(t)
 	for path, body := range map[string]string{
 		"/v1/runs?metadata=Tweety:Tweety": "", "/v1/runs?metadata=a:Tweety%07": "", "/v1/runs?metadata=Tweety": "",

@@ -34,6 +34,7 @@ func (w *tripwire) SetReadDeadline(time.Time) error  { return nil }
 func (w *tripwire) SetWriteDeadline(time.Time) error { return nil }
 
 func TestAPanicInAStreamIsFollowedByOneTerminalEvent(t *testing.T) {
+	t.Parallel()
 	for _, at := range []string{"event: started", `"state":"starting"`, "half"} {
 		t.Run("at "+at, func(t *testing.T) {
 			s := newServer(t, nil)
@@ -60,7 +61,8 @@ func TestAPanicInAStreamIsFollowedByOneTerminalEvent(t *testing.T) {
 }
 
 func TestAPanicWhileEventsAreReadIsAnError(t *testing.T) {
-	events, wait := (&API{}).pump(t.Context(), "id", 0) // it has no Service to read from
+	t.Parallel()
+	events, wait := streamHandlers{}.pump(t.Context(), "id", 0) // it has no Service to read from
 	var panicked *httpwire.PanicError
 	if h := <-events; !errors.As(h.Err, &panicked) {
 		t.Errorf("%+v", h)
@@ -74,6 +76,7 @@ type trap struct{ io.Reader }
 func (trap) Read([]byte) (int, error) { panic("canary") }
 
 func TestAPanicBeforeARunIsAnAnswerOfTheContract(t *testing.T) {
+	t.Parallel()
 	s := newServer(t, nil)
 	for _, way := range []string{"sync", "stream"} {
 		r := s.request("POST", "/agents/run/"+way, "{}")

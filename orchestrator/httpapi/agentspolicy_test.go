@@ -42,6 +42,7 @@ func (s *server) listed(query string) (ids []string) {
 }
 
 func TestWhatATaskIsAboutIsKeptAndFound(t *testing.T) {
+	t.Parallel()
 	s := newServer(t, nil)
 	about := `,"user_id":"ada","mode":"LIVE","risk_tier":"NON_SENSITIVE","domain_id":"clinical","workflow_id":"w 1","stage_id":"s:1"`
 	first := s.do("POST", "/agents/run/sync", asks("ACTOR", `{}`, about)).wants(t, 200).Header.Get(auHeader)
@@ -76,6 +77,7 @@ func TestWhatATaskIsAboutIsKeptAndFound(t *testing.T) {
 }
 
 func TestASubmissionMayHaveMetadata(t *testing.T) {
+	t.Parallel()
 	s := newServer(t, nil)
 	parts := []part{{name: "unit", content: "actor"}, {name: "metadata", content: `{"user_id":"ada"}`}, {name: "doc", filename: "a.txt", content: "x"}}
 	body, contentType := formOf(t, parts...)
@@ -126,6 +128,7 @@ func many(n int) map[string]string {
 }
 
 func TestAPolicyForTasks(t *testing.T) {
+	t.Parallel()
 	s := newServerWith(t, agents.Policy{
 		Rules: agents.Rules{Require: []string{"user_id"}, Modes: []string{"DEMO", "LIVE"}},
 		Units: map[string]agents.Rules{"careful": {Require: []string{"stage_id"}, Modes: []string{"DEMO"}, RiskTiers: []string{"LOW", "NONE"}}},
@@ -180,6 +183,7 @@ func pointers(r agents.Failed) string {
 }
 
 func TestTaskTypesThatTheOperatorGives(t *testing.T) {
+	t.Parallel()
 	s := newServerWith(t, agents.Policy{TaskTypes: map[string]string{"LIT_RETRIEVAL": "actor", "OTHER": "actor", "GONE": "nobody", "Ä type": "other"}}, nil)
 	s.addUnit("other")
 	for _, c := range []struct{ base, taskType, unit string }{
@@ -206,6 +210,7 @@ func TestTaskTypesThatTheOperatorGives(t *testing.T) {
 }
 
 func TestATaskThatSaysTooMuchOfItselfIsRefused(t *testing.T) {
+	t.Parallel()
 	s := newServer(t, nil)
 	long := "canary" + strings.Repeat("x", 200)
 	for field, text := range map[string]string{
@@ -220,6 +225,7 @@ func TestATaskThatSaysTooMuchOfItselfIsRefused(t *testing.T) {
 }
 
 func TestHealthNeedsNoToken(t *testing.T) {
+	t.Parallel()
 	s := newServer(t, nil)
 	for path, want := range map[string]string{
 		"/health":       `{"service":"aod","status":"healthy"}`,

@@ -75,6 +75,7 @@ func terminalOf[T any](t testing.TB, all []httpwire.Event) (last T) {
 }
 
 func TestAStreamTellsOfARunAsItGoesOn(t *testing.T) {
+	t.Parallel()
 	s := newServer(t, nil)
 	c, err := agenthttp.New(agenthttp.Options{URL: s.url, Token: token})
 	must(t, err)
@@ -102,6 +103,7 @@ func TestAStreamTellsOfARunAsItGoesOn(t *testing.T) {
 }
 
 func TestManyStreamsHaveOneTerminalEventEach(t *testing.T) {
+	t.Parallel()
 	s := newServer(t, nil)
 	inputs := []string{`{"do":"files"}`, `{"do":"fail"}`, `{}`, `{"do":"wait"}`}
 	var all sync.WaitGroup
@@ -122,6 +124,7 @@ func TestManyStreamsHaveOneTerminalEventEach(t *testing.T) {
 }
 
 func TestACancelledRunEndsItsStream(t *testing.T) {
+	t.Parallel()
 	s := newServer(t, nil)
 	resp, id := s.open(t.Context(), "/agents/run/stream")
 	s.do("POST", "/v1/runs/"+id+"/cancel", "").wants(t, 202)
@@ -154,6 +157,7 @@ func (s *server) open(ctx context.Context, path string, headers ...string) (*htt
 }
 
 func TestAClientThatGoesAway(t *testing.T) {
+	t.Parallel()
 	for _, path := range []string{"/agents/run/sync", "/agents/run/stream"} {
 		for header, want := range map[string]api.Outcome{
 			"X: y": api.WasCancelled, agents.DisconnectHeader + ": cancel": api.WasCancelled,
@@ -185,6 +189,7 @@ func TestAClientThatGoesAway(t *testing.T) {
 }
 
 func TestTheEndOfTheServerEndsItsStreams(t *testing.T) {
+	t.Parallel()
 	s := newServer(t, nil)
 	resp, id := s.open(t.Context(), "/agents/run/stream")
 	defer resp.Body.Close()
@@ -193,7 +198,7 @@ func TestTheEndOfTheServerEndsItsStreams(t *testing.T) {
 	if last.Error.Code != "unavailable" || last.RequestID != "r-1" || !strings.Contains(string(last.Provenance), id) {
 		t.Errorf("%+v", last)
 	}
-	record, err := s.svc.Get(t.Context(), id)
+	record, err := s.svc.Runs.Get(t.Context(), id)
 	if err != nil || record.State != api.Running || strings.Contains(s.log.String(), "request failed") {
 		t.Errorf("the run is %s, %v: %s", record.State, err, s.log)
 	}
@@ -211,6 +216,7 @@ func (s *stuck) Write(p []byte) (int, error) {
 }
 
 func TestARunDoesNotWaitForItsStream(t *testing.T) {
+	t.Parallel()
 	s := newServer(t, nil)
 	w := &stuck{httptest.NewRecorder(), make(chan struct{})}
 	served := make(chan struct{})

@@ -28,18 +28,25 @@ type auAsk struct {
 	timeout time.Duration
 }
 
-// runAU runs an Agentic Unit with the body as its stdin, and answers with its output.
-func (a *API) runAU(c echo.Context, name string) error {
+// auHandlers answer what is asked of Agentic Units in their own form.
+type auHandlers struct {
+	svc    *orchestrator.Service
+	bodies bodies
+	waits  waiter
+}
+
+// run runs an Agentic Unit with the body as its stdin, and answers with its output.
+func (h auHandlers) run(c echo.Context, name string) error {
 	asked, err := auAskOf(c)
 	if err != nil {
 		return err
 	}
-	stdin, err := a.readStdin(c, name)
+	stdin, err := h.readStdin(c, name)
 	if err != nil {
 		return err
 	}
 	// Submit owns the spool from here
-	record, replayed, err := a.svc.Submit(c.Request().Context(), orchestrator.Submission{
+	record, replayed, err := h.svc.Submit(c.Request().Context(), spool.Submission{
 		Unit: name, Input: asked.input, Files: stdin, Timeout: asked.timeout,
 		Key: asked.key, TraceParent: httpwire.TraceParent(c.Request()),
 	})
@@ -48,7 +55,7 @@ func (a *API) runAU(c echo.Context, name string) error {
 	}
 	announce(c, record, replayed)
 	c.Response().Header().Set(auHeader, record.ID)
-	return a.printed(c, asked, record)
+	return h.printed(c, asked, record)
 }
 
 func auAskOf(c echo.Context) (auAsk, error) {
@@ -81,25 +88,25 @@ func auInput(prompt string, args []string) (json.RawMessage, error) {
 
 // readStdin receives the body. A body larger than the unit accepts is refused before it is
 // sent if its length is declared, else as soon as the excess arrives.
-func (a *API) readStdin(c echo.Context, unit string) (*spool.Spool, error) {
-	limit, err := a.svc.StdinLimit(c.Request().Context(), unit)
+func (h auHandlers) readStdin(c echo.Context, unit string) (*spool.Spool, error) {
+	limit, err := h.svc.Units.StdinLimit(c.Request().Context(), unit)
 	if err != nil {
 		return nil, err
 	}
-	limit = min(limit, a.opts.UploadBytes)
+	limit = min(limit, h.bodies.upload)
 	if c.Request().ContentLength > limit {
 		return nil, stdinTooLarge(limit)
 	}
-	if err := a.svc.Room(c.Request().ContentLength); err != nil {
+	if err := h.bodies.room(c); err != nil {
 		return nil, err
 	}
-	files, err := a.svc.NewSpool()
+	files, err := h.bodies.spools.NewSpool()
 	if err != nil {
 		return nil, err
 	}
 	stdin := bodyOf(c, limit)
 	if err := stdin.Or(files.Add("stdin", "stdin", streamed(c, stdin), limit)); err != nil {
-		a.release(c, files)
+		h.bodies.release(c, files)
 		if fault.Is(err, fault.TooLarge) {
 			err = stdinTooLarge(limit)
 		}
@@ -116,10 +123,10 @@ func stdinTooLarge(limit int64) error {
 // printed answers with the unit's output, after the requested wait. As with POST /v1/runs,
 // the run goes on if its client disconnects: a client that repeats the request with its key
 // finds it.
-func (a *API) printed(c echo.Context, asked auAsk, record api.Record) error {
+func (h auHandlers) printed(c echo.Context, asked auAsk, record api.Record) error {
 	var err error
 	if asked.toEnd || asked.wait > 0 {
-		record, err = a.await(c.Request().Context(), record, asked.wait)
+		record, err = h.waits.await(c.Request().Context(), record, asked.wait)
 	}
 	switch {
 	case err != nil:

@@ -83,6 +83,7 @@ func (s *server) filter(ctx context.Context, spec runtime.ContainerSpec, dirs ma
 }
 
 func TestAnAgenticUnitAnswersWithWhatItPrints(t *testing.T) {
+	t.Parallel()
 	s := newServer(t, nil)
 	s.addSizer()
 	t.Run("exactly", func(t *testing.T) {
@@ -113,6 +114,7 @@ func TestAnAgenticUnitAnswersWithWhatItPrints(t *testing.T) {
 }
 
 func TestAgenticUnitsThatGiveNothing(t *testing.T) {
+	t.Parallel()
 	s := newServer(t, nil)
 	s.addSizer()
 	cases := []struct {
@@ -154,6 +156,7 @@ func TestAgenticUnitsThatGiveNothing(t *testing.T) {
 }
 
 func TestStdinHasItsLimit(t *testing.T) {
+	t.Parallel()
 	const limit = 1000
 	s := newServer(t, func(o *Options) { o.UploadBytes = limit })
 	s.addSizer()
@@ -186,6 +189,7 @@ func TestStdinHasItsLimit(t *testing.T) {
 }
 
 func TestAnAgenticUnitAskedTwice(t *testing.T) {
+	t.Parallel()
 	s := newServer(t, nil)
 	s.addSizer()
 	first := s.do("POST", "/v1/au/sizer", "text", "Idempotency-Key: k").wants(t, 200)
@@ -199,6 +203,7 @@ func TestAnAgenticUnitAskedTwice(t *testing.T) {
 }
 
 func TestAnAgenticUnitThatIsNotWaitedFor(t *testing.T) {
+	t.Parallel()
 	s := newServer(t, nil)
 	s.addSizer()
 	for _, wait := range []string{"0s", "10ms"} {
@@ -212,6 +217,7 @@ func TestAnAgenticUnitThatIsNotWaitedFor(t *testing.T) {
 }
 
 func TestTheRunOfAClientThatHasGoneGoesOn(t *testing.T) {
+	t.Parallel()
 	s := newServer(t, nil)
 	s.addSizer()
 	ctx, cancel := contextWithCancel(t)
@@ -248,6 +254,7 @@ func TestTheRunOfAClientThatHasGoneGoesOn(t *testing.T) {
 }
 
 func TestTheCardOfAUnit(t *testing.T) {
+	t.Parallel()
 	s := newServer(t, nil)
 	s.addSizer()
 	if a := s.do("GET", "/v1/units/sizer/card", "").wants(t, 200); a.body != sizerCard {

@@ -4,8 +4,10 @@ import (
 	"context"
 	"crypto/sha256"
 	"crypto/subtle"
+	"log/slog"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/labstack/echo/v4"
 
@@ -27,22 +29,31 @@ func newAuth(opts Options) auth {
 	return auth{none: opts.NoAuth, digest: sha256.Sum256([]byte(opts.Token)), named: opts.Tokens}
 }
 
+// authorizer has requests bear tokens that allow them.
+type authorizer struct {
+	tokens  auth
+	streams *httpwire.Streams
+	memory  *bytegate.Gate
+	routes  *routes
+	logger  *slog.Logger
+}
+
 // authorized requires a token on every route that isn't open, known or not, and of a known one
 // the route's scope.
-func (a *API) authorized(next echo.HandlerFunc) echo.HandlerFunc {
+func (a authorizer) authorized(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		request := c.Request()
-		if a.auth.none {
+		if a.tokens.none {
 			c.SetRequest(request.WithContext(httpwire.WithStreams(request.Context(), a.streams, "")))
 			return next(c)
 		}
-		r, known := a.route(c)
+		r, known := a.routes.of(c)
 		answer := c.Response().Header()
 		if r.traits&open != 0 {
 			answer = http.Header{} // it needs none, so that it isn't asked for
 		}
-		token := tokenOf(request, a.headers[request.Method+" "+c.Path()])
-		grant, err := a.auth.grant(token, answer)
+		token := tokenOf(request, a.routes.mountOf(c).TokenHeader)
+		grant, err := a.tokens.grant(token, answer)
 		if err != nil && r.traits&open == 0 {
 			return err
 		}
@@ -65,7 +76,7 @@ const maxStreams = 500
 
 // known returns a context of a request of whoever has a grant: what they see, which sessions are
 // theirs, and that their streams count.
-func (a *API) known(ctx context.Context, grant access.Grant) context.Context {
+func (a authorizer) known(ctx context.Context, grant access.Grant) context.Context {
 	ctx = httpwire.WithOwner(access.WithGrant(ctx, grant), grant.Holder())
 	return httpwire.WithStreams(ctx, a.streams, grant.Name)
 }
@@ -121,29 +132,79 @@ func (a auth) allowed(token string, scope access.Scope) (access.Grant, error) {
 	return grant, grant.Allows(scope)
 }
 
-// Authorize is for a protocol that doesn't come over HTTP: it returns a context that knows whose a
-// token is, if that may run units. ctx has to end with the call. The context ends before it, with a
-// fault as its cause, when the token is revoked. The errors are Unauthorized and Forbidden faults.
-func (a *API) Authorize(ctx context.Context, token string) (context.Context, error) {
-	if a.auth.none {
+// call is authorized for a call that doesn't come over HTTP: see API.Authorize.
+func (a authorizer) call(ctx context.Context, token string) (context.Context, error) {
+	if a.tokens.none {
 		return a.counting(httpwire.WithStreams(ctx, a.streams, ""), ""), nil
 	}
 	if token == "" {
 		return ctx, fault.New(fault.Unauthorized, "the call bears no token").
 			WithHint("send the metadata authorization: Bearer TOKEN")
 	}
-	grant, err := a.auth.allowed(token, access.Run)
+	grant, err := a.tokens.allowed(token, access.Run)
 	if err != nil {
 		return ctx, err
 	}
 	ctx = a.counting(a.known(ctx, grant), grant.Name)
 	if grant.Name != "" { // the server's own is never revoked
-		ctx, _ = a.auth.watched(ctx, token, access.Run) // it ends with the call
+		ctx, _ = a.tokens.watched(ctx, token, access.Run) // it ends with the call
 	}
 	return ctx, nil
 }
 
 // counting has what a call holds that doesn't come over HTTP count for its token.
-func (a *API) counting(ctx context.Context, name string) context.Context {
-	return bytegate.Counting(ctx, a.opts.Memory, holderOf(name))
+func (a authorizer) counting(ctx context.Context, name string) context.Context {
+	return bytegate.Counting(ctx, a.memory, holderOf(name))
+}
+
+// grantLook is how often it is looked whether a request that lasts is still allowed.
+const grantLook = time.Second
+
+// watched returns a context that ends when a token doesn't allow a scope any more, with the fault
+// that says so as its cause. It looks by a clock of its own: a request that is silent doesn't come
+// past here again, and neither does one that has much to tell. end must be called, or ctx end.
+func (a auth) watched(
+	ctx context.Context, token string, scope access.Scope,
+) (_ context.Context, end context.CancelCauseFunc) {
+	ctx, end = context.WithCancelCause(ctx)
+	go func() {
+		clock := time.NewTicker(grantLook)
+		defer clock.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-clock.C:
+			}
+			if _, err := a.allowed(token, scope); err != nil {
+				end(err)
+				return
+			}
+		}
+	}()
+	return ctx, end
+}
+
+// whileAllowed serves a request that may last, for as long as its token allows it. A stream of
+// events ends with a comment that says why.
+func (a authorizer) whileAllowed(c echo.Context, token string, scope access.Scope, next echo.HandlerFunc) error {
+	request := c.Request()
+	defer c.SetRequest(request) // the outer handlers must not take this end for the client's
+	ctx, end := a.tokens.watched(request.Context(), token, scope)
+	defer end(nil)
+	c.SetRequest(request.WithContext(ctx))
+	err := next(c)
+	if ctx.Err() == nil || request.Context().Err() != nil {
+		return err
+	}
+	why := context.Cause(ctx)
+	a.logger.InfoContext(ctx, "request ended before its time", "route", a.routes.nameOf(c), "token",
+		access.ClientOf(ctx), fault.LogAttr(why))
+	if !c.Response().Committed {
+		return why
+	}
+	if strings.HasPrefix(c.Response().Header().Get(echo.HeaderContentType), httpwire.TypeEvents) {
+		_ = httpwire.NewEventWriter(c.Response()).Comment(fault.Public(why).Msg) // the client may have gone
+	}
+	return err
 }

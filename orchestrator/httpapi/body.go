@@ -1,14 +1,18 @@
 package httpapi
 
 import (
+	"encoding/json"
 	"errors"
 	"io"
+	"log/slog"
+	"slices"
 
 	"github.com/labstack/echo/v4"
 
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/capsule/contract"
 	"github.com/agent-on-demand/aod/internal/wire/httpwire"
+	"github.com/agent-on-demand/aod/orchestrator/spool"
 )
 
 func bodyOf(c echo.Context, limit int64) *httpwire.Body {
@@ -18,18 +22,6 @@ func bodyOf(c echo.Context, limit int64) *httpwire.Body {
 // streamed is a body that goes into files as it comes.
 func streamed(c echo.Context, body *httpwire.Body) io.Reader {
 	return httpwire.Streamed(c.Request().Context(), body)
-}
-
-// sized refuses a body that is declared to be longer than any that is taken, also where none
-// is read.
-func (a *API) sized(next echo.HandlerFunc) echo.HandlerFunc {
-	return func(c echo.Context) error {
-		if c.Request().ContentLength > a.opts.UploadBytes {
-			_, err := bodyOf(c, a.opts.UploadBytes).Read(nil)
-			return err
-		}
-		return next(c)
-	}
 }
 
 // readFields reads the body, one JSON object of at most limit bytes. The error is of
@@ -76,4 +68,97 @@ func decodeFields(raw []byte, limit int64) (httpwire.Fields, error) {
 		return nil, err
 	}
 	return httpwire.FieldsOf(object.JSON())
+}
+
+// bodies reads what requests bring, within the bounds of the API. Files go to spools.
+type bodies struct {
+	spools interface {
+		Room(bytes int64) error
+		NewSpool() (*spool.Spool, error)
+	}
+	payload int64 // bytes of an input's JSON, at most
+	upload  int64 // bytes of a request as a whole, at most
+	logger  *slog.Logger
+}
+
+// room is an error where the disk has no room for a request's body.
+func (b bodies) room(c echo.Context) error { return b.spools.Room(c.Request().ContentLength) }
+
+// objectBytes bounds a JSON object that has an input in it.
+func (b bodies) objectBytes() int64 { return b.payload + httpwire.SmallBody }
+
+// object is readObject for an object that may have an input in it.
+func (b bodies) object(c echo.Context, members ...member) error {
+	return readObject(c, b.objectBytes(), members...)
+}
+
+// submission reads the body in either of its forms. With a session it may be a message.
+func (b bodies) submission(c echo.Context, session string) (spool.Submission, error) {
+	switch httpwire.MediaType(c.Request().Header) {
+	case echo.MIMEApplicationJSON:
+		return b.readJSON(c, session)
+	case echo.MIMEMultipartForm:
+		return b.readForm(c, session)
+	}
+	return spool.Submission{}, fault.New(fault.BadRequest,
+		"the body's Content-Type is neither application/json nor multipart/form-data").
+		WithHint("send JSON with the header Content-Type: application/json, or a form if there are files")
+}
+
+func (b bodies) readJSON(c echo.Context, session string) (spool.Submission, error) {
+	sub := spool.Submission{Session: session}
+	var timeout string
+	var message *string
+	members := []member{
+		{"input", &sub.Input},
+		{"timeout", &timeout},
+		{"metadata", &sub.Metadata},
+		{"unattended", &sub.Unattended},
+	}
+	if session != "" {
+		members = append([]member{{"message", &message}}, members...)
+	} else {
+		members = slices.Concat([]member{{"unit", &sub.Unit}, {"session", &sub.Session}}, members,
+			[]member{{"context", &sub.Context}, {"env", &sub.Start.Env}, {"dir", &sub.Start.Dir}})
+	}
+	err := b.object(c, members...)
+	if err == nil {
+		sub, err = withMessage(sub, message)
+	}
+	if err != nil {
+		return spool.Submission{}, err
+	}
+	return completed(sub, timeout)
+}
+
+// completed checks the parts that both forms of a submission have.
+func completed(sub spool.Submission, timeout string) (spool.Submission, error) {
+	if sub.Unit == "" && sub.Session == "" {
+		return sub, fault.New(fault.BadRequest, "the request names no unit").
+			WithHint(`set "unit"; GET /v1/units lists them`)
+	}
+	var err error
+	sub.Timeout, err = httpwire.Timeout(timeout)
+	return sub, err
+}
+
+// withMessage makes the input of a message, which a session's turn may have in its place.
+func withMessage(sub spool.Submission, message *string) (spool.Submission, error) {
+	if message == nil {
+		return sub, nil
+	}
+	if len(sub.Input) > 0 {
+		return sub, fault.New(fault.BadRequest, "the request has a message and an input").
+			WithHint("send one of them: a message is the field message of the input")
+	}
+	raw, err := json.Marshal(map[string]string{"message": *message})
+	sub.Input = raw
+	return sub, err
+}
+
+// release releases files that no run took.
+func (b bodies) release(c echo.Context, files *spool.Spool) {
+	if err := files.Remove(); err != nil {
+		b.logger.WarnContext(c.Request().Context(), "spool not removed", "error", err)
+	}
 }

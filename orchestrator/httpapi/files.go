@@ -9,6 +9,7 @@ import (
 	"os"
 	"path"
 	"strings"
+	"time"
 
 	"github.com/labstack/echo/v4"
 
@@ -16,18 +17,6 @@ import (
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/internal/wire/httpwire"
 )
-
-func (a *API) listFiles(c echo.Context) error {
-	record, err := a.recordOf(c)
-	if err != nil {
-		return err
-	}
-	files := record.Files
-	if files == nil {
-		files = []api.File{}
-	}
-	return reply(c, http.StatusOK, map[string]any{"files": files})
-}
 
 // getFile returns the handler of the files of a run that open finds.
 func getFile(open func(ctx context.Context, id, name string) (*os.File, api.File, error)) echo.HandlerFunc {
@@ -110,4 +99,44 @@ func (w *rangeWriter) Write(p []byte) (int, error) {
 		return len(p), nil
 	}
 	return w.ResponseWriter.Write(p)
+}
+
+// changeHandlers answer what is asked of what runs have changed.
+type changeHandlers struct {
+	runs interface {
+		Changes(ctx context.Context, run string) (*os.File, error)
+		Patch(ctx context.Context, run string) (*os.File, error)
+	}
+}
+
+// list answers with the list of what a run has changed.
+func (h changeHandlers) list(c echo.Context, run string) error {
+	content, err := h.runs.Changes(c.Request().Context(), run)
+	if err != nil {
+		return err
+	}
+	return sendStored(c, content, echo.MIMEApplicationJSON)
+}
+
+// patch answers with what a run has changed, as a patch.
+func (h changeHandlers) patch(c echo.Context, run string) error {
+	content, err := h.runs.Patch(c.Request().Context(), run)
+	if err != nil {
+		return err
+	}
+	describeFile(c.Response().Header(), api.File{Name: "changes.patch"})
+	return sendStored(c, content, "text/x-diff")
+}
+
+// sendStored answers with a stored file and closes it.
+func sendStored(c echo.Context, content *os.File, mediaType string) error {
+	defer content.Close()
+	c.Response().Header().Set(echo.HeaderContentType, mediaType)
+	out := &rangeWriter{ResponseWriter: c.Response()}
+	http.ServeContent(out, c.Request(), "", time.Time{}, content)
+	if out.refused {
+		c.Response().Header().Del(echo.HeaderContentDisposition)
+		return errRange
+	}
+	return nil
 }

@@ -10,6 +10,7 @@ import (
 )
 
 func TestFilesOfARun(t *testing.T) {
+	t.Parallel()
 	s := newServer(t, nil)
 	record := s.run(`{"do":"files"}`)
 	base := "/v1/runs/" + record.ID + "/files"
@@ -44,6 +45,7 @@ func TestFilesOfARun(t *testing.T) {
 }
 
 func TestRangesOfAFile(t *testing.T) {
+	t.Parallel()
 	s := newServer(t, nil)
 	path := "/v1/runs/" + s.run(`{"do":"files"}`).ID + "/files/report.txt"
 	if a := s.do("GET", path, "", "Range: bytes=2-4"); a.StatusCode != http.StatusPartialContent || a.body != "234" || a.Header.Get("Content-Range") != "bytes 2-4/10" {
@@ -61,6 +63,7 @@ func TestRangesOfAFile(t *testing.T) {
 }
 
 func TestNamesThatLeadOutOfARun(t *testing.T) {
+	t.Parallel()
 	s := newServer(t, nil)
 	record := s.run(`{"do":"files"}`)
 	base := "/v1/runs/" + record.ID + "/files/"

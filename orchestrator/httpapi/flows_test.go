@@ -40,6 +40,7 @@ func (s *server) asked() (q api.Question) {
 }
 
 func TestAFlowOverHTTP(t *testing.T) {
+	t.Parallel()
 	s := unstarted(t)
 	s.addFlow()
 	s.start(Options{Token: token})

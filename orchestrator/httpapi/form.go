@@ -19,7 +19,6 @@ import (
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/capsule/contract"
 	"github.com/agent-on-demand/aod/internal/wire/httpwire"
-	"github.com/agent-on-demand/aod/orchestrator"
 	"github.com/agent-on-demand/aod/orchestrator/spool"
 )
 
@@ -36,7 +35,7 @@ const (
 // filename are files. The file workspace of a submission is a tar of the project that the run
 // works on.
 type form struct {
-	api   *API
+	in    bodies
 	ctx   context.Context //nolint:containedctx // of the request: it knows what is held of its body
 	body  *httpwire.Body
 	takes map[string]int64 // the texts that there may be, each with its limit in bytes
@@ -46,35 +45,35 @@ type form struct {
 }
 
 // parseForm reads a form with the given texts. The caller releases its spool, unless it is handed on.
-func (a *API) parseForm(c echo.Context, f *form) error {
+func (b bodies) parseForm(c echo.Context, f *form) error {
 	_, params, err := mime.ParseMediaType(c.Request().Header.Get(echo.HeaderContentType))
 	if err != nil || params["boundary"] == "" {
 		return fault.New(fault.BadRequest, "the form's Content-Type has no boundary").
 			WithHint("let the HTTP client set the header")
 	}
-	if err := a.svc.Room(c.Request().ContentLength); err != nil {
+	if err := b.room(c); err != nil {
 		return err
 	}
-	f.api, f.ctx, f.body, f.texts = a, c.Request().Context(), bodyOf(c, a.opts.UploadBytes), map[string][]byte{}
+	f.in, f.ctx, f.body, f.texts = b, c.Request().Context(), bodyOf(c, b.upload), map[string][]byte{}
 	if err := f.body.Or(f.readParts(params["boundary"])); err != nil {
-		a.release(c, f.spool)
+		b.release(c, f.spool)
 		return err
 	}
 	return nil
 }
 
-func (a *API) readForm(c echo.Context, session string) (orchestrator.Submission, error) {
+func (b bodies) readForm(c echo.Context, session string) (spool.Submission, error) {
 	f := &form{works: true, takes: map[string]int64{
-		"unit": maxTextBytes, "session": maxTextBytes, "message": a.opts.PayloadBytes, "input": a.opts.PayloadBytes,
+		"unit": maxTextBytes, "session": maxTextBytes, "message": b.payload, "input": b.payload,
 		"timeout": maxTextBytes, "metadata": maxMetadataBytes, "env": maxMetadataBytes, "dir": maxDirBytes,
 		"unattended": maxTextBytes,
 		"context":    maxTextBytes,
 	}}
-	if err := a.parseForm(c, f); err != nil {
-		return orchestrator.Submission{}, err
+	if err := b.parseForm(c, f); err != nil {
+		return spool.Submission{}, err
 	}
 	var err error
-	sub := orchestrator.Submission{
+	sub := spool.Submission{
 		Unit: string(f.texts["unit"]), Session: cmp.Or(session, string(f.texts["session"])),
 		Input: f.texts["input"], Files: f.spool, Context: string(f.texts["context"]),
 	}
@@ -96,7 +95,7 @@ func (a *API) readForm(c echo.Context, session string) (orchestrator.Submission,
 		sub, err = completed(sub, string(f.texts["timeout"]))
 	}
 	if err != nil {
-		a.release(c, f.spool)
+		b.release(c, f.spool)
 	}
 	return sub, err
 }
@@ -176,7 +175,7 @@ func (f *form) labels(name string) (map[string]string, error) {
 	for key, value := range texts {
 		var text string
 		if err := json.Unmarshal(value, &text); err != nil {
-			return nil, fault.Wrap(fault.BadRequest, err, "the part %q has a value that is no text", name)
+			return nil, fault.Wrap(fault.BadRequest, err, "the part %q has a value that is not text", name)
 		}
 		labels[key] = text
 	}
@@ -231,7 +230,7 @@ func (f *form) readFile(field string, part *multipart.Part) error {
 	if err := f.openSpool(); err != nil {
 		return err
 	}
-	return f.spool.Add(field, name, f.content(part), f.api.opts.UploadBytes)
+	return f.spool.Add(field, name, f.content(part), f.in.upload)
 }
 
 // readProject stores the project that the run works on.
@@ -239,12 +238,12 @@ func (f *form) readProject(part *multipart.Part) error {
 	if err := f.openSpool(); err != nil {
 		return err
 	}
-	return f.spool.AddProject(f.content(part), f.api.opts.UploadBytes)
+	return f.spool.AddProject(f.content(part), f.in.upload)
 }
 
 func (f *form) openSpool() (err error) {
 	if f.spool == nil {
-		f.spool, err = f.api.svc.NewSpool()
+		f.spool, err = f.in.spools.NewSpool()
 	}
 	return err
 }

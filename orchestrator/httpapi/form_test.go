@@ -41,6 +41,7 @@ func formOf(t testing.TB, parts ...part) (body, header string) {
 }
 
 func TestAFormBringsFilesInAnyOrder(t *testing.T) {
+	t.Parallel()
 	s := newServer(t, nil)
 	body, header := formOf(t, part{"doc", "../a/b.txt", "the content"}, part{"input", "", `{"do":"read"}`}, part{"timeout", "", "2m"}, part{"unit", "", "actor"})
 	record := decode[api.Record](t, s.do("POST", "/v1/runs?wait=3m", body, header).wants(t, 200))
@@ -51,6 +52,7 @@ func TestAFormBringsFilesInAnyOrder(t *testing.T) {
 }
 
 func TestAListTakesSeveralFiles(t *testing.T) {
+	t.Parallel()
 	s := newServer(t, nil)
 	body, header := formOf(t, part{"unit", "", "actor"}, part{"docs", "a", "1"}, part{"docs", "a", "2"})
 	record := decode[api.Record](t, s.do("POST", "/v1/runs?wait=3m", body, header).wants(t, 200))
@@ -60,6 +62,7 @@ func TestAListTakesSeveralFiles(t *testing.T) {
 }
 
 func TestFormsThatAreRefused(t *testing.T) {
+	t.Parallel()
 	s := newServer(t, func(o *Options) { o.UploadBytes, o.PayloadBytes = 256<<10, 1<<10 })
 	unit := part{"unit", "", "actor"}
 	many := []part{unit}
@@ -105,6 +108,7 @@ func TestFormsThatAreRefused(t *testing.T) {
 }
 
 func TestAnUploadThatBreaksOff(t *testing.T) {
+	t.Parallel()
 	s := newServer(t, nil)
 	status, body := s.raw("POST /v1/runs HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nAuthorization: Bearer " + token +
 		"\r\nContent-Type: multipart/form-data; boundary=b\r\nTransfer-Encoding: chunked\r\n\r\n" +
@@ -141,6 +145,7 @@ func archive(t *testing.T, name string) string {
 }
 
 func TestUploadingAUnit(t *testing.T) {
+	t.Parallel()
 	s := newServer(t, func(o *Options) { o.UploadBytes = 64 << 10 })
 	tape := archive(t, "mine")
 	const header = "Content-Type: application/x-tar"

@@ -29,12 +29,13 @@ func newGuard(opts Options) guard {
 	return g
 }
 
-func (a *API) guarded(next echo.HandlerFunc) echo.HandlerFunc {
+// guarded refuses what the guard refuses.
+func (g guard) guarded(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		r, header := c.Request(), c.Response().Header()
 		header.Set(echo.HeaderXContentTypeOptions, "nosniff")
 		header.Set(echo.HeaderCacheControl, "no-store")
-		if !a.guard.knows(r.Host) {
+		if !g.knows(r.Host) {
 			return fault.New(fault.Forbidden, "this server does not answer to the name in the request's Host header").
 				WithHint("use its address, or add the name to the setting `hosts`")
 		}
@@ -42,7 +43,7 @@ func (a *API) guarded(next echo.HandlerFunc) echo.HandlerFunc {
 		if origin == "" {
 			return next(c)
 		}
-		if !slices.Contains(a.guard.origins, origin) {
+		if !slices.Contains(g.origins, origin) {
 			return fault.New(fault.Forbidden, "pages of this origin may not call this server").
 				WithHint("add the origin to the setting `origins`")
 		}

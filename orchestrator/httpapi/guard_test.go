@@ -11,10 +11,12 @@ import (
 	"testing"
 
 	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/orchestrator"
 	"github.com/agent-on-demand/aod/orchestrator/protocol/agents"
 )
 
 func TestWhoMayAsk(t *testing.T) {
+	t.Parallel()
 	s := newServer(t, func(o *Options) {
 		o.Listen, o.Hosts, o.Origins = "192.0.2.1:7070", []string{"aod.example", "Other.example:9"}, []string{"https://ui.example"}
 	})
@@ -57,10 +59,11 @@ func TestWhoMayAsk(t *testing.T) {
 }
 
 func TestNothingButHealthIsAnsweredWithoutTheToken(t *testing.T) {
+	t.Parallel()
 	s := newServer(t, nil)
 	health := []string{"/health", "/healthz", "/readyz", "/openapi.json"}
 	asked := 0
-	for _, r := range (&API{}).table() {
+	for _, r := range newHandlers(&orchestrator.Service{}, Options{}).table() {
 		if slices.Contains(health, r.path) {
 			continue
 		}
@@ -83,6 +86,7 @@ func TestNothingButHealthIsAnsweredWithoutTheToken(t *testing.T) {
 }
 
 func TestAForeignPageIsRefusedBeforeItsTokenIsLookedAt(t *testing.T) {
+	t.Parallel()
 	s := newServer(t, nil)
 	a := s.do("POST", "/v1/runs", `{"unit":"actor"}`, "Origin: https://evil.example", "Authorization: -").wants(t, 403)
 	if a.Header.Get("Access-Control-Allow-Origin") != "" {
@@ -92,6 +96,7 @@ func TestAForeignPageIsRefusedBeforeItsTokenIsLookedAt(t *testing.T) {
 }
 
 func TestAPageOfOursMayAskFirst(t *testing.T) {
+	t.Parallel()
 	s := newServer(t, func(o *Options) { o.Origins = []string{"https://ui.example"} })
 	a := s.do("OPTIONS", "/v1/runs", "", "Origin: https://ui.example", "Access-Control-Request-Method: POST", "Authorization: -")
 	if a.StatusCode != http.StatusNoContent || a.Header.Get("Access-Control-Allow-Origin") != "https://ui.example" || a.Header.Get("Vary") != "Origin" {
@@ -101,6 +106,7 @@ func TestAPageOfOursMayAskFirst(t *testing.T) {
 }
 
 func TestAddressesAndMethodsThatAreNotThere(t *testing.T) {
+	t.Parallel()
 	s := newServer(t, nil)
 	s.do("GET", "/v1/nothing", "", "Authorization: -").wants(t, 401)
 	s.do("GET", "/v1/nothing", "").wants(t, 404)
@@ -124,6 +130,7 @@ func TestAddressesAndMethodsThatAreNotThere(t *testing.T) {
 }
 
 func TestOptionsThatWouldObeyAnybody(t *testing.T) {
+	t.Parallel()
 	for name, opts := range map[string]Options{
 		"no token":             {},
 		"a token that is idle": {Token: "x", NoAuth: true},
@@ -152,6 +159,7 @@ func (s *server) raw(request string) (status int, text string) {
 }
 
 func TestRequestsThatNoClientWrites(t *testing.T) {
+	t.Parallel()
 	s := newServer(t, nil)
 	auth := "Authorization: Bearer " + token + "\r\n"
 	cases := []struct {

@@ -19,12 +19,19 @@ import (
 	"github.com/agent-on-demand/aod/internal/testing/testkit"
 	"github.com/agent-on-demand/aod/internal/wire/httpwire"
 	"github.com/agent-on-demand/aod/orchestrator"
+	"github.com/agent-on-demand/aod/orchestrator/feature"
+	"github.com/agent-on-demand/aod/orchestrator/feature/artifacts"
+	"github.com/agent-on-demand/aod/orchestrator/feature/mcpsessions"
+	"github.com/agent-on-demand/aod/orchestrator/feature/messages"
+	"github.com/agent-on-demand/aod/orchestrator/feature/pushes"
+	"github.com/agent-on-demand/aod/orchestrator/feature/schedules"
 	"github.com/agent-on-demand/aod/orchestrator/kind/container"
 	kindflow "github.com/agent-on-demand/aod/orchestrator/kind/flow"
 	"github.com/agent-on-demand/aod/orchestrator/kind/remote"
 	"github.com/agent-on-demand/aod/orchestrator/pool"
 	"github.com/agent-on-demand/aod/orchestrator/protocol/agents"
 	"github.com/agent-on-demand/aod/orchestrator/protocol/mcp"
+	"github.com/agent-on-demand/aod/orchestrator/records"
 	"github.com/agent-on-demand/aod/orchestrator/run"
 	"github.com/agent-on-demand/aod/runtime"
 	"github.com/agent-on-demand/aod/runtime/enginetest"
@@ -92,7 +99,8 @@ func (s *server) start(opts Options) {
 	containers := container.New(engine, container.Options{Logger: opts.Logger, Pool: pool.Options{Size: s.pool}})
 	s.svc, err = orchestrator.NewService(orchestrator.Options{
 		Home: s.home, Sources: []string{s.sources}, Logger: opts.Logger, Concurrency: 2, MinFreeDisk: s.minFreeDisk,
-		Kinds: run.Kinds{"capsule": containers, "au": containers, "remote": remote.New(remote.Options{Logger: opts.Logger}), "agent": containers, "flow": kindflow.New(opts.Logger)},
+		Features: []feature.Feature{artifacts.New(), messages.New(), pushes.NewFeature(pushes.Options{}), schedules.New(nil), mcpsessions.New(0)},
+		Kinds:    run.Kinds{"capsule": containers, "au": containers, "remote": remote.New(remote.Options{Logger: opts.Logger}), "agent": containers, "flow": kindflow.New(opts.Logger)},
 	})
 	must(s.t, err)
 	must(s.t, s.svc.Start(s.t.Context()))
@@ -127,7 +135,7 @@ func (s *server) end() {
 
 // mountsOf are the mounts of a server as aod serve makes them.
 func mountsOf(svc *orchestrator.Service, about agents.Options) []Mount {
-	handler := agents.Handler(agentService{svc}, about)
+	handler := agents.Handler(agentService{svc, svc.Runs, svc.Feed}, about)
 	return []Mount{
 		{Patterns: agents.Patterns(), Handler: handler, Refusal: agents.Refusal},
 		{Patterns: []string{agents.ReadyPattern}, Handler: handler, Open: true},
@@ -149,13 +157,14 @@ func (noServers) Rules(context.Context, string) (relay.Options, error) {
 }
 
 // agentService is the Service as the agent HTTP contract needs it.
-type agentService struct{ *orchestrator.Service }
+type agentService struct {
+	*orchestrator.Service
+	*records.Reader
+	*records.Feed
+}
 
-func (s agentService) Submit(ctx context.Context, sub agents.Submission) (api.Record, error) {
-	record, _, err := s.Service.Submit(ctx, orchestrator.Submission{
-		Unit: sub.Unit, Input: sub.Input, Within: sub.Within, Metadata: sub.Metadata, TraceParent: sub.TraceParent,
-	})
-	return record, err
+func (s agentService) Schema(ctx context.Context, name string) ([]byte, error) {
+	return s.Units.Schema(ctx, name)
 }
 
 // answer is one of the server, read to its end.

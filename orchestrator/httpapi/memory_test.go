@@ -12,6 +12,7 @@ import (
 	"github.com/agent-on-demand/aod/internal/access"
 	"github.com/agent-on-demand/aod/internal/bytegate"
 	"github.com/agent-on-demand/aod/internal/testing/testkit"
+	"github.com/agent-on-demand/aod/orchestrator"
 )
 
 // half begins a request with a body that doesn't come to its end.
@@ -38,6 +39,7 @@ func (blanks) Read(p []byte) (int, error) {
 
 // Clients that send bodies and don't end them have their share of memory; another client is served.
 func TestHalfBodiesAreBounded(t *testing.T) {
+	t.Parallel()
 	const limit = 8 << 20
 	for path, headers := range map[string][]string{
 		"/mcp":             {mcpTakes, "Mcp-Protocol-Version: 2026-07-28"},
@@ -68,6 +70,7 @@ func TestHalfBodiesAreBounded(t *testing.T) {
 
 // What goes into files holds no memory, however much it is.
 func TestUploadsHoldNoMemory(t *testing.T) {
+	t.Parallel()
 	memory := bytegate.New(1 << 20)
 	s := newServer(t, func(o *Options) { o.Memory = memory })
 	form := "--x\r\nContent-Disposition: form-data; name=\"unit\"\r\n\r\nactor\r\n--x\r\nContent-Disposition: form-data; name=\"file\"; filename=\"f\"\r\n\r\n" +
@@ -82,8 +85,9 @@ func TestUploadsHoldNoMemory(t *testing.T) {
 }
 
 func TestATokenCountsForItself(t *testing.T) {
+	t.Parallel()
 	memory := bytegate.New(0)
-	a, err := New(nil, Options{Token: token, Memory: memory})
+	a, err := New(&orchestrator.Service{}, Options{Token: token, Memory: memory})
 	must(t, err)
 	ctx, err := a.Authorize(access.WithClient(t.Context(), "other"), token)
 	must(t, err)

@@ -1,15 +1,23 @@
 package httpapi
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
+	"github.com/labstack/echo/v4"
+
 	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/internal/testing/fuzzbound"
 )
 
 func TestMessagesOverHTTP(t *testing.T) {
+	t.Parallel()
 	s := newServer(t, nil)
 	id := s.begin()
 	run := "/v1/runs/" + id
@@ -51,6 +59,7 @@ func TestMessagesOverHTTP(t *testing.T) {
 }
 
 func TestRunsOfAContext(t *testing.T) {
+	t.Parallel()
 	s := newServer(t, nil)
 	made := s.do("POST", "/v1/runs?wait=1m", `{"unit":"actor","input":{},"context":"c 1"}`)
 	made.wants(t, 200)
@@ -66,4 +75,37 @@ func TestRunsOfAContext(t *testing.T) {
 	}
 	s.do("POST", "/v1/runs", `{"unit":"actor","input":{},"context":"a\nb"}`).wants(t, 422)
 	s.do("POST", "/v1/runs", `{"unit":"actor","input":{},"context":1}`).wants(t, 400)
+}
+
+// FuzzSaying reads bodies of messages. Whatever comes is a message within its bounds, or a fault that
+// a client is told.
+func FuzzSaying(f *testing.F) {
+	for _, body := range []string{
+		`{"text":"x"}`, `{"data":{"a":[1.0]}}`, `{"parts":[{"text":"x","media_type":"text/plain"},{"data":null}],"metadata":{"k":1}}`, `{"id":"i","text":"\u0000"}`,
+		`{"parts":[{"file":{"name":"../x"}}]}`, `{"text":1}`, `[]`, `{"text":"a","text":"b"}`, `{"metadata":null,"text":"x"}`,
+	} {
+		f.Add([]byte(body))
+	}
+	e := echo.New()
+	fuzzbound.Run(f, func(t *testing.T, body []byte) {
+		r := httptest.NewRequest(http.MethodPost, "/", bytes.NewReader(body))
+		r.Header.Set(echo.HeaderContentType, echo.MIMEApplicationJSON)
+		saying, err := readSaying(e.NewContext(r, httptest.NewRecorder()))
+		var m api.MessageEvent
+		if err == nil {
+			m, err = saying.Message()
+		}
+		if err == nil {
+			m.ID = "i"
+			err = api.CheckMessage(m)
+		}
+		if err == nil {
+			return
+		}
+		switch fault.KindOf(err) {
+		case fault.Input, fault.BadRequest, fault.TooLarge:
+		default:
+			t.Fatalf("%q: %v", body, err)
+		}
+	})
 }

@@ -1,19 +1,35 @@
 package httpapi
 
 import (
+	"context"
 	"net/http"
 	"strconv"
 
 	"github.com/labstack/echo/v4"
 
+	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/orchestrator"
+	"github.com/agent-on-demand/aod/orchestrator/feature/models"
 )
 
-func (a *API) listModels(c echo.Context) error {
-	return reply(c, http.StatusOK, map[string]any{"models": a.svc.Models()})
+// modelHandlers answer what is asked of models, and of what runs asked them.
+type modelHandlers struct{ svc *orchestrator.Service }
+
+func (h modelHandlers) list(c echo.Context) error {
+	known, _ := orchestrator.FeatureOf[*models.Feature](h.svc)
+	return reply(c, http.StatusOK, map[string]any{"models": known.List()})
 }
 
-func (a *API) getModelCall(c echo.Context, id string) error {
+func (h modelHandlers) calls(ctx context.Context, id string) ([]api.ModelCall, error) {
+	dir, err := h.svc.Files.RunDir(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	return models.ReadCalls(dir)
+}
+
+func (h modelHandlers) call(c echo.Context, id string) error {
 	text, err := param(c, "n")
 	if err != nil {
 		return err
@@ -22,6 +38,10 @@ func (a *API) getModelCall(c echo.Context, id string) error {
 	if err != nil || n < 1 {
 		return fault.New(fault.NotFound, "the run has no such model call").WithHint("GET /v1/runs/ID/models lists them")
 	}
-	exchange, err := a.svc.ModelExchange(c.Request().Context(), id, n)
+	dir, err := h.svc.Files.RunDir(c.Request().Context(), id)
+	if err != nil {
+		return err
+	}
+	exchange, err := models.ReadExchange(dir, n)
 	return replied(c, exchange, err)
 }

@@ -30,21 +30,22 @@ type Mount struct {
 	Open bool
 }
 
-func (a *API) mount(e *echo.Echo, m Mount) {
+// mount serves the routes of a mount.
+func (r *routes) mount(m Mount, log requestLog) {
+	handle := m.handler(log)
 	for _, pattern := range m.Patterns {
-		r := route{path: pattern, scope: access.Run, handle: a.mounted(m), traits: slow}
+		row := route{path: pattern, scope: access.Run, handle: handle, traits: slow}
 		if m.Open {
-			r.scope, r.traits = public, open
+			row.scope, row.traits = public, open
 		}
 		method, path, named := strings.Cut(pattern, " ")
 		if !named {
 			method, path = "", pattern
 		}
 		for _, method := range methodsOf(method) {
-			for _, r.path = range echoPaths(path) {
-				a.add(e, method, r)
-				a.refusals[method+" "+r.path] = m.Refusal
-				a.headers[method+" "+r.path] = m.TokenHeader
+			for _, row.path = range echoPaths(path) {
+				r.add(method, row)
+				r.mounts[method+" "+row.path] = m
 			}
 		}
 	}
@@ -72,8 +73,8 @@ func echoPaths(path string) []string {
 	return []string{path}
 }
 
-// mounted serves a request with a mount's handler.
-func (a *API) mounted(m Mount) echo.HandlerFunc {
+// handler serves a request with the mount's own Handler.
+func (m Mount) handler(log requestLog) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		notes := &httpwire.Notes{}
 		defer func() { noted(c, notes) }()
@@ -81,7 +82,7 @@ func (a *API) mounted(m Mount) echo.HandlerFunc {
 			noted(c, notes)
 			p := problemOf(err)
 			p.Run = runOf(c)
-			a.logFailure(c, p, err, cut)
+			log.failure(c, p, err, cut)
 		}
 		r := c.Request()
 		m.Handler.ServeHTTP(c.Response(), r.WithContext(httpwire.WithNotes(r.Context(), notes)))
@@ -98,10 +99,10 @@ func noted(c echo.Context, notes *httpwire.Notes) {
 	}
 }
 
-// shaped is a problem in the form of the route's protocol.
-func (a *API) shaped(c echo.Context, p httpwire.Problem) (contentType string, body any) {
-	if refusal := a.refusals[c.Request().Method+" "+c.Path()]; refusal != nil {
-		return httpwire.TypeJSON, refusal(p)
+// shaped is a problem in the form of the mount's protocol.
+func (m Mount) shaped(p httpwire.Problem) (contentType string, body any) {
+	if m.Refusal != nil {
+		return httpwire.TypeJSON, m.Refusal(p)
 	}
 	return httpwire.TypeProblem, p
 }

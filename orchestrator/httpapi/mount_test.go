@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"io"
@@ -47,6 +48,7 @@ func newMounted(t *testing.T) *server {
 }
 
 func TestAProtocolIsMounted(t *testing.T) {
+	t.Parallel()
 	s := newMounted(t)
 	for _, c := range []struct{ method, path, want string }{
 		{"GET", "/other", "GET /other"},
@@ -72,6 +74,7 @@ func TestAProtocolIsMounted(t *testing.T) {
 }
 
 func TestAProtocolIsBehindTheRulesOfTheServer(t *testing.T) {
+	t.Parallel()
 	s := newMounted(t)
 	s.do("GET", "/other", "", "Authorization: -").wants(t, 401)
 	s.do("GET", "/other", "", "Host: evil.example").wants(t, 403)
@@ -87,6 +90,7 @@ func TestAProtocolIsBehindTheRulesOfTheServer(t *testing.T) {
 }
 
 func TestWhatGoesWrongInAProtocolIsLoggedAndNotTold(t *testing.T) {
+	t.Parallel()
 	s := newMounted(t)
 	if a := s.do("GET", "/other/panic", "").wants(t, 500); strings.Contains(a.body, "canary") || !strings.Contains(a.body, `"run":"the-run"`) {
 		t.Errorf("%s", a.body)
@@ -110,6 +114,7 @@ func TestWhatGoesWrongInAProtocolIsLoggedAndNotTold(t *testing.T) {
 }
 
 func TestAMountsTokenMayStandInAHeaderOfItsOwn(t *testing.T) {
+	t.Parallel()
 	said := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = w.Write([]byte("in")) })
 	s := newServer(t, func(o *Options) {
 		o.Mounts = []Mount{
@@ -137,5 +142,48 @@ func TestAMountsTokenMayStandInAHeaderOfItsOwn(t *testing.T) {
 }
 
 func TestTheStatusOfA2AIsMissingWhereItIsOff(t *testing.T) {
+	t.Parallel()
 	newServer(t, nil).do("GET", "/v1/a2a", "").wants(t, 404)
+}
+
+const (
+	mcpHello = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"1"}}}`
+	mcpTakes = "Accept: application/json, text/event-stream"
+)
+
+func TestASessionOfMCP(t *testing.T) {
+	t.Parallel()
+	s := newServer(t, nil)
+	opened := s.do("POST", "/mcp", mcpHello, mcpTakes).wants(t, 200)
+	session := "Mcp-Session-Id: " + opened.Header.Get("Mcp-Session-Id")
+	if !strings.Contains(opened.body, `"name":"aod"`) || opened.Header.Get("Cache-Control") == "" {
+		t.Errorf("%s %v", opened.body, opened.Header)
+	}
+	s.do("POST", "/mcp", `{"jsonrpc":"2.0","method":"notifications/initialized"}`, mcpTakes, session).wants(t, 202)
+	if list := s.do("POST", "/mcp", `{"jsonrpc":"2.0","id":2,"method":"tools/list"}`, mcpTakes, session).wants(t, 200); !strings.Contains(list.body, `"tools":[]`) {
+		t.Error(list.body)
+	}
+	stream, err := http.DefaultClient.Do(s.request("GET", "/mcp", "", mcpTakes, session))
+	must(t, err)
+	if line, err := bufio.NewReader(stream.Body).ReadString('\n'); err != nil || line != ": ok\n" {
+		t.Errorf("%q %v", line, err)
+	}
+	stream.Body.Close()
+	s.do("DELETE", "/mcp", "", session).wants(t, 204)
+	if after := s.do("POST", "/mcp", `{"jsonrpc":"2.0","id":3,"method":"tools/list"}`, mcpTakes, session); after.StatusCode != 404 {
+		t.Errorf("after its end: %d", after.StatusCode)
+	}
+}
+
+func TestTheRulesOfTheAPIHoldForMCP(t *testing.T) {
+	t.Parallel()
+	s := newServer(t, func(o *Options) { o.Origins = []string{"https://ui.example"} })
+	s.do("POST", "/mcp", mcpHello, mcpTakes, "Authorization: -").wants(t, 401)
+	s.do("POST", "/mcp", mcpHello, mcpTakes, "Authorization: Bearer wrong").wants(t, 401)
+	s.do("POST", "/mcp", mcpHello, mcpTakes, "Host: evil.example").wants(t, 403)
+	s.do("POST", "/mcp", mcpHello, mcpTakes, "Origin: https://evil.example").wants(t, 403)
+	asked := s.do("OPTIONS", "/mcp", "", "Origin: https://ui.example", "Access-Control-Request-Method: DELETE").wants(t, 204)
+	if !strings.Contains(asked.Header.Get("Access-Control-Allow-Headers"), "Mcp-Session-Id") || !strings.Contains(asked.Header.Get("Access-Control-Allow-Methods"), "DELETE") {
+		t.Error(asked.Header)
+	}
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/orchestrator"
 	"github.com/agent-on-demand/aod/orchestrator/protocol/agents"
 	"github.com/agent-on-demand/aod/schemas"
 )
@@ -63,10 +64,11 @@ func template(pattern string) string {
 }
 
 func TestTheDocumentHasEveryRouteAndNoOther(t *testing.T) {
-	api, err := New(nil, Options{NoAuth: true, Mounts: mountsOf(nil, agents.Options{})})
+	t.Parallel()
+	api, err := New(&orchestrator.Service{}, Options{NoAuth: true, Mounts: mountsOf(&orchestrator.Service{}, agents.Options{})})
 	must(t, err)
 	var served, written []string
-	for _, r := range api.router().Routes() {
+	for _, r := range api.routes.router.Routes() {
 		if r.Method != http.MethodHead {
 			served = append(served, strings.ToLower(r.Method)+" "+template(r.Path))
 		}
@@ -84,9 +86,10 @@ func TestTheDocumentHasEveryRouteAndNoOther(t *testing.T) {
 }
 
 func TestTheDocumentSaysWhichRoutesNeedNoToken(t *testing.T) {
-	api, err := New(nil, Options{NoAuth: true, Mounts: mountsOf(nil, agents.Options{})})
+	t.Parallel()
+	api, err := New(&orchestrator.Service{}, Options{NoAuth: true, Mounts: mountsOf(&orchestrator.Service{}, agents.Options{})})
 	must(t, err)
-	for pattern, r := range api.routes {
+	for pattern, r := range api.routes.known {
 		method, path, _ := strings.Cut(pattern, " ")
 		if method == http.MethodHead {
 			continue
@@ -99,10 +102,13 @@ func TestTheDocumentSaysWhichRoutesNeedNoToken(t *testing.T) {
 }
 
 func TestTheDocumentIsWhole(t *testing.T) {
-	api, err := New(nil, Options{NoAuth: true, Version: `1.2.3 "x"`})
+	t.Parallel()
+	api, err := New(&orchestrator.Service{}, Options{NoAuth: true, Version: `1.2.3 "x"`})
 	must(t, err)
 	var whole map[string]any
-	must(t, json.Unmarshal(api.document, &whole))
+	r := request("GET", "/openapi.json", "")
+	r.Host = "localhost"
+	must(t, json.Unmarshal(record(api.Handler(), r).Body.Bytes(), &whole))
 	if version := whole["info"].(map[string]any)["version"]; version != `1.2.3 "x"` {
 		t.Errorf("version %q", version)
 	}
@@ -152,6 +158,7 @@ func resolves(whole any, ref string) bool {
 // TestEveryRouteAnswersAsDocumented asks every operation for its good answers; the
 // comparison is in server.do, for this test and all others.
 func TestEveryRouteAnswersAsDocumented(t *testing.T) {
+	t.Parallel()
 	s := newServer(t, func(o *Options) {
 		o.A2A = func(context.Context) (api.A2AStatus, error) {
 			tasks := map[string]int{"submitted": 0, "working": 0, "completed": 1, "failed": 0, "canceled": 0}
@@ -264,6 +271,7 @@ func mustURL(t *testing.T, path string) *url.URL {
 }
 
 func TestWhatAServiceSaysIsInTheSchemas(t *testing.T) {
+	t.Parallel()
 	someTime := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	for name, v := range map[string]any{
 		"Page": api.Page{Runs: []api.Summary{{ID: "01a1feaa-035d-7ae0-9d97-1e84e60a433a", Unit: "u", State: "idle"}}},

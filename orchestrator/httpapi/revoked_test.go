@@ -37,7 +37,7 @@ func (s *server) chatter(id string) (stop func()) {
 			case <-over:
 				return
 			case <-clock.C:
-				_ = s.svc.Say(s.t.Context(), id, api.MessageEvent{Parts: []api.Part{{Text: "go on"}}}, nil) // a run hears 1,000 of them
+				_, _ = messageHandlers{s.svc}.feature().SayOnce(s.t.Context(), id, "", api.MessageEvent{Parts: []api.Part{{Text: "go on"}}}, nil) // a run hears 1,000 of them
 			}
 		}
 	}()
@@ -46,6 +46,7 @@ func (s *server) chatter(id string) (stop func()) {
 
 // A stream with much to tell ends as one does that is silent, and so does whoever waits.
 func TestWhatIsOpenEndsWithItsToken(t *testing.T) {
+	t.Parallel()
 	tokens := access.NewTokens(filepath.Join(t.TempDir(), "tokens.json"))
 	s := newServer(t, func(o *Options) { o.Tokens = tokens })
 	revoked, err := tokens.Add("ci", []access.Scope{access.Read, access.Run})

@@ -3,28 +3,36 @@ package httpapi
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/labstack/echo/v4"
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/internal/wire/httpwire"
+	"github.com/agent-on-demand/aod/orchestrator"
+	"github.com/agent-on-demand/aod/orchestrator/feature/pushes"
+	"github.com/agent-on-demand/aod/orchestrator/records"
 )
 
-// getRun looks at the service when it is called. The value of a method that the service embeds reads
-// it at once, and an API that only lists its routes has none.
-func (a *API) getRun(ctx context.Context, id string) (api.Record, error) { return a.svc.Get(ctx, id) }
+// runHandlers answer what is asked of runs.
+type runHandlers struct {
+	svc    *orchestrator.Service
+	bodies bodies
+	waits  waiter
+}
 
-func (a *API) listRuns(c echo.Context) error {
+func (h runHandlers) list(c echo.Context) error {
 	filter, err := filterOf(c)
 	if err != nil {
 		return err
 	}
-	page, err := a.svc.List(c.Request().Context(), filter)
+	page, err := h.svc.Runs.List(c.Request().Context(), filter)
 	if err != nil {
 		return err
 	}
@@ -77,17 +85,8 @@ func parseStates(text string) ([]api.State, bool) {
 	return chosen, true
 }
 
-// recordOf returns the record of the run in the request's path.
-func (a *API) recordOf(c echo.Context) (api.Record, error) {
-	id, err := runID(c)
-	if err != nil {
-		return api.Record{}, err
-	}
-	return a.svc.Get(c.Request().Context(), id)
-}
-
-func (a *API) getOutput(c echo.Context) error {
-	record, err := a.recordOf(c)
+func (h runHandlers) output(c echo.Context, id string) error {
+	record, err := h.svc.Runs.Get(c.Request().Context(), id)
 	switch {
 	case err != nil:
 		return err
@@ -103,12 +102,21 @@ func hasOutput(record api.Record) bool {
 	return len(record.Output) > 0 && !bytes.Equal(record.Output, []byte("null"))
 }
 
-func (a *API) cancelRun(c echo.Context, id string) error {
+// files lists the output files of a run.
+func (h runHandlers) files(ctx context.Context, id string) ([]api.File, error) {
+	record, err := h.svc.Runs.Get(ctx, id)
+	if err == nil && record.Files == nil {
+		record.Files = []api.File{}
+	}
+	return record.Files, err
+}
+
+func (h runHandlers) cancel(c echo.Context, id string) error {
 	reason, err := reasonOf(c)
 	if err != nil {
 		return err
 	}
-	record, err := a.svc.Cancel(c.Request().Context(), id, reason)
+	record, err := h.svc.Cancel(c.Request().Context(), id, reason)
 	if err != nil {
 		return err
 	}
@@ -129,30 +137,135 @@ func reasonOf(c echo.Context) (string, error) {
 	return reason, take(f, member{"reason", &reason})
 }
 
-func (a *API) rerun(c echo.Context, id string) error {
+func (h runHandlers) rerun(c echo.Context, id string) error {
 	ask, err := askOf(c)
 	if err != nil {
 		return err
 	}
-	from, err := a.rerunOf(c)
+	from, err := h.rerunOf(c)
 	if err != nil {
 		return err
 	}
-	record, replayed, err := a.svc.Rerun(c.Request().Context(), id, ask.key, from)
+	record, replayed, err := h.svc.Rerun(c.Request().Context(), id, ask.key, from)
 	if err != nil {
 		return err
 	}
-	return a.accepted(c, ask, record, replayed)
+	return h.waits.accepted(c, ask, record, replayed)
 }
 
 // rerunOf reads where a flow is to begin again; a request without a body doesn't say.
-func (a *API) rerunOf(c echo.Context) (from api.Rerun, err error) {
+func (h runHandlers) rerunOf(c echo.Context) (from api.Rerun, err error) {
 	if c.Request().ContentLength == 0 {
 		return from, nil
 	}
-	err = readObject(c, a.opts.PayloadBytes+httpwire.SmallBody, member{"from", &from.From}, member{"set", &from.Set})
+	err = h.bodies.object(c, member{"from", &from.From}, member{"set", &from.Set})
 	if err == nil && from.From == "" && len(from.Set) > 0 {
 		err = fault.New(fault.BadRequest, "`set` needs `from`: the step before which it is set")
 	}
 	return from, err
+}
+
+func (h runHandlers) submit(c echo.Context) error {
+	ask, err := askOf(c)
+	if err != nil {
+		return err
+	}
+	sub, err := h.bodies.submission(c, "")
+	if err != nil {
+		return err
+	}
+	sub.Key, sub.TraceParent = ask.key, httpwire.TraceParent(c.Request())
+	// Submit owns the files from here, even if it fails
+	record, replayed, err := h.svc.Submit(c.Request().Context(), sub)
+	if err != nil {
+		return err
+	}
+	return h.waits.accepted(c, ask, record, replayed)
+}
+
+// ask is a client's request for a run, without the run's input: how to answer.
+type ask struct {
+	key  string
+	wait time.Duration
+}
+
+func askOf(c echo.Context) (ask, error) {
+	q := queryOf(c, "wait")
+	wait := q.wait()
+	key, err := httpwire.IdempotencyKey(c.Request())
+	return ask{key: key, wait: wait}, errors.Join(q.err, err)
+}
+
+// waiter waits for the ends of runs.
+type waiter struct {
+	runs interface {
+		Await(ctx context.Context, id string) (api.Record, error)
+	}
+}
+
+// accepted answers with an accepted run, after the requested wait.
+func (w waiter) accepted(c echo.Context, ask ask, record api.Record, replayed bool) error {
+	announce(c, record, replayed)
+	if ask.wait == 0 {
+		return reply(c, http.StatusAccepted, record)
+	}
+	record, err := w.await(c.Request().Context(), record, ask.wait)
+	switch {
+	case err != nil:
+		return err
+	case !ended(record):
+		return reply(c, http.StatusAccepted, record)
+	case waitedInVain(record):
+		return fault.New(fault.Unavailable, "%s", record.Error.Message).WithHint("%s", record.Error.Hint)
+	}
+	return reply(c, http.StatusOK, record)
+}
+
+// announce names the run in the headers of the answer, whatever the answer says of it.
+func announce(c echo.Context, record api.Record, replayed bool) {
+	setRun(c, record.ID)
+	header := c.Response().Header()
+	header.Set(echo.HeaderLocation, "/v1/runs/"+record.ID)
+	if replayed {
+		header.Set("Idempotent-Replayed", "true")
+	}
+}
+
+// cutShort is the error when the server ends before the run does.
+func cutShort(record api.Record) error {
+	return fault.New(fault.Unavailable, "the server ends before the run does").
+		WithHint("the run goes on; GET /v1/runs/%s tells how", record.ID)
+}
+
+// await returns the run at its end, or as it is when the time is up (0 is no limit), when
+// the server ends or when the client disconnects. The run goes on in any case.
+func (w waiter) await(request context.Context, record api.Record, wait time.Duration) (api.Record, error) {
+	if ended(record) {
+		return record, nil
+	}
+	ctx, stop := httpwire.Attached(request)
+	defer stop()
+	if wait > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, wait)
+		defer cancel()
+	}
+	return w.runs.Await(ctx, record.ID)
+}
+
+// waitedInVain reports whether a run never got a slot.
+func waitedInVain(record api.Record) bool {
+	return record.Error != nil && record.Error.Kind == api.KindQueueTimeout
+}
+
+// ended reports whether a run has its outcome, even if its clean-up goes on.
+func ended(record api.Record) bool { return record.Outcome != "" }
+
+func (h runHandlers) pushes(ctx context.Context, id string) ([]api.Push, error) {
+	told, _ := orchestrator.FeatureOf[*pushes.Feature](h.svc)
+	return told.Pushes(ctx, id)
+}
+
+func (h runHandlers) steps(ctx context.Context, run string, after int64, limit int) (api.StepPage, error) {
+	return h.svc.Flows.Steps(ctx, run, records.StepFilter{After: after, Limit: limit})
 }

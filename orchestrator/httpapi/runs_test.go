@@ -9,6 +9,7 @@ import (
 )
 
 func TestARunThatIsWaitedFor(t *testing.T) {
+	t.Parallel()
 	s := newServer(t, nil)
 	a := s.do("POST", "/v1/runs?wait=3m", `{"unit":"actor","input":{},"timeout":"2m"}`).wants(t, 200)
 	record := decode[api.Record](t, a)
@@ -28,6 +29,7 @@ func TestARunThatIsWaitedFor(t *testing.T) {
 }
 
 func TestARunThatFails(t *testing.T) {
+	t.Parallel()
 	s := newServer(t, nil)
 	record := s.run(`{"do":"fail"}`)
 	if record.Outcome != api.CapsuleError {
@@ -38,6 +40,7 @@ func TestARunThatFails(t *testing.T) {
 }
 
 func TestARunThatGoesOn(t *testing.T) {
+	t.Parallel()
 	s := newServer(t, nil)
 	id := s.begin()
 	s.do("GET", "/v1/runs/"+id+"/output", "").wants(t, 409)
@@ -54,6 +57,7 @@ func TestARunThatGoesOn(t *testing.T) {
 }
 
 func TestTheRunGoesOnWhenItsClientGoes(t *testing.T) {
+	t.Parallel()
 	s := newServer(t, nil)
 	ctx, leave := contextWithCancel(t)
 	r := s.request("POST", "/v1/runs?wait=1m", `{"unit":"actor","input":{"do":"wait"}}`).WithContext(ctx)
@@ -78,6 +82,7 @@ func TestTheRunGoesOnWhenItsClientGoes(t *testing.T) {
 }
 
 func TestAKeyMakesOneRun(t *testing.T) {
+	t.Parallel()
 	s := newServer(t, nil)
 	const key = "Idempotency-Key: k-1"
 	first := s.run(`{"say":"x"}`, key)
@@ -92,6 +97,7 @@ func TestAKeyMakesOneRun(t *testing.T) {
 }
 
 func TestRerun(t *testing.T) {
+	t.Parallel()
 	s := newServer(t, nil)
 	first := s.run(`{"say":"x"}`)
 	a := s.do("POST", "/v1/runs/"+first.ID+"/rerun?wait=3m", "").wants(t, 200)
@@ -102,6 +108,7 @@ func TestRerun(t *testing.T) {
 }
 
 func TestSubmissionsThatAreRefused(t *testing.T) {
+	t.Parallel()
 	s := newServer(t, func(o *Options) { o.PayloadBytes = 1 << 10 })
 	deep := strings.Repeat("[", 100_000)
 	cases := []struct {
@@ -138,6 +145,7 @@ func TestSubmissionsThatAreRefused(t *testing.T) {
 }
 
 func TestQueriesThatAreRefused(t *testing.T) {
+	t.Parallel()
 	s := newServer(t, nil)
 	for _, query := range []string{
 		"limit=0", "limit=1001", "limit=x", "state=done", "state=running,", "stat=running", "active=yes", "since=yesterday",

@@ -9,16 +9,30 @@ import (
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/internal/wire/httpwire"
+	"github.com/agent-on-demand/aod/orchestrator"
+	"github.com/agent-on-demand/aod/orchestrator/feature/schedules"
 	"github.com/agent-on-demand/aod/orchestrator/spool"
 )
 
-func (a *API) listSchedules(c echo.Context) error {
+// scheduleHandlers answer what is asked of schedules.
+type scheduleHandlers struct {
+	svc    *orchestrator.Service
+	bodies bodies
+	waits  waiter
+}
+
+func (h scheduleHandlers) feature() *schedules.Scheduler {
+	found, _ := orchestrator.FeatureOf[*schedules.Scheduler](h.svc)
+	return found
+}
+
+func (h scheduleHandlers) list(c echo.Context) error {
 	q := queryOf(c, "after", "limit")
 	before, limit := q.after(), q.limit()
 	if q.err != nil {
 		return q.err
 	}
-	page, err := a.svc.Schedules().List(c.Request().Context(), before, limit)
+	page, err := h.feature().List(c.Request().Context(), before, limit)
 	return replied(c, page, err)
 }
 
@@ -36,7 +50,7 @@ func scheduleName(c echo.Context) (string, error) {
 }
 
 // putSchedule makes a schedule, or gives one another specification; or it says what would be done.
-func (a *API) putSchedule(c echo.Context) error {
+func (h scheduleHandlers) put(c echo.Context) error {
 	name, err := param(c, "name")
 	if err != nil {
 		return err
@@ -53,56 +67,58 @@ func (a *API) putSchedule(c echo.Context) error {
 	if q.err != nil {
 		return q.err
 	}
-	spec, files, err := a.scheduleOf(c)
+	spec, files, err := h.specOf(c)
 	if err != nil {
 		return err
 	}
 	if spec.Unit == "" {
-		a.release(c, files)
+		h.bodies.release(c, files)
 		return fault.New(fault.BadRequest, "the schedule names no unit").
 			WithHint(`set "unit"; GET /v1/units lists them`)
 	}
 	// Each of these owns the files from here, even if it fails.
 	if dry {
-		would, err := a.svc.Schedules().Try(c.Request().Context(), name, spec, files, onlyNew)
+		would, err := h.feature().Try(c.Request().Context(), name, spec, files, onlyNew)
 		return stored(c, "/v1/schedules/"+name, would, false, err)
 	}
-	put := a.svc.Schedules().Put
+	put := h.feature().Put
 	if onlyNew {
-		put = a.svc.Schedules().Add
+		put = h.feature().Add
 	}
 	schedule, created, err := put(c.Request().Context(), name, spec, files)
 	return stored(c, "/v1/schedules/"+name, schedule, created, err)
 }
 
-func (a *API) getSchedule(ctx context.Context, name string) (api.Schedule, error) {
-	return a.svc.Schedules().Get(ctx, name)
+func (h scheduleHandlers) get(ctx context.Context, name string) (api.Schedule, error) {
+	return h.feature().Get(ctx, name)
 }
 
-func (a *API) occurrences(ctx context.Context, name string, before int64, limit int) (api.OccurrencePage, error) {
-	return a.svc.Schedules().Occurrences(ctx, name, before, limit)
+func (h scheduleHandlers) occurrences(
+	ctx context.Context, name string, before int64, limit int,
+) (api.OccurrencePage, error) {
+	return h.feature().Occurrences(ctx, name, before, limit)
 }
 
 // pausing is what pauses a schedule, or has it go on.
-func (a *API) pausing(paused bool) func(context.Context, string) (api.Schedule, error) {
+func (h scheduleHandlers) pausing(paused bool) func(context.Context, string) (api.Schedule, error) {
 	return func(ctx context.Context, name string) (api.Schedule, error) {
-		return a.svc.Schedules().Pause(ctx, name, paused)
+		return h.feature().Pause(ctx, name, paused)
 	}
 }
 
-func (a *API) deleteSchedule(c echo.Context) error {
+func (h scheduleHandlers) remove(c echo.Context) error {
 	name, err := scheduleName(c)
 	if err != nil {
 		return err
 	}
-	if err := a.svc.Schedules().Delete(c.Request().Context(), name); err != nil {
+	if err := h.feature().Delete(c.Request().Context(), name); err != nil {
 		return err
 	}
 	return c.NoContent(http.StatusNoContent)
 }
 
-// runSchedule starts a run of a schedule now.
-func (a *API) runSchedule(c echo.Context) error {
+// run starts a run of a schedule now.
+func (h scheduleHandlers) run(c echo.Context) error {
 	name, err := scheduleName(c)
 	if err != nil {
 		return err
@@ -112,11 +128,11 @@ func (a *API) runSchedule(c echo.Context) error {
 	if q.err != nil {
 		return q.err
 	}
-	record, err := a.svc.Schedules().Run(c.Request().Context(), name)
+	record, err := h.feature().Begin(c.Request().Context(), name)
 	if err != nil {
 		return err
 	}
-	return a.accepted(c, how, record, false)
+	return h.waits.accepted(c, how, record, false)
 }
 
 const maxTimes = 100 // of one answer
@@ -126,7 +142,7 @@ func (q *query) times() int {
 	return int(q.integer("n", 1, maxTimes, "a number from 1 to 100"))
 }
 
-func (a *API) nextTimes(c echo.Context) error {
+func (h scheduleHandlers) next(c echo.Context) error {
 	name, err := scheduleName(c)
 	if err != nil {
 		return err
@@ -136,35 +152,35 @@ func (a *API) nextTimes(c echo.Context) error {
 	if q.err != nil {
 		return q.err
 	}
-	times, err := a.svc.Schedules().Next(c.Request().Context(), name, n)
+	times, err := h.feature().Next(c.Request().Context(), name, n)
 	return replied(c, times, err)
 }
 
-// previewTimes tells the times that a schedule would have. Nothing is made.
-func (a *API) previewTimes(c echo.Context) error {
+// preview tells the times that a schedule would have. Nothing is made.
+func (h scheduleHandlers) preview(c echo.Context) error {
 	q := queryOf(c, "n")
 	n := q.times()
 	if q.err != nil {
 		return q.err
 	}
-	spec, err := a.readSpec(c)
+	spec, err := h.readSpec(c)
 	if err != nil {
 		return err
 	}
-	times, err := a.svc.Schedules().Preview(spec, n)
+	times, err := h.feature().Preview(spec, n)
 	return replied(c, times, err)
 }
 
-// scheduleOf reads the body in either of its forms. In a form the part schedule is what else is
+// specOf reads the body in either of its forms. In a form the part schedule is what else is
 // the body, and the others are files. Whoever gets the spool owns it.
-func (a *API) scheduleOf(c echo.Context) (spec api.ScheduleSpec, files *spool.Spool, err error) {
+func (h scheduleHandlers) specOf(c echo.Context) (spec api.ScheduleSpec, files *spool.Spool, err error) {
 	if httpwire.MediaType(c.Request().Header) != echo.MIMEMultipartForm {
-		spec, err = a.readSpec(c)
+		spec, err = h.readSpec(c)
 		return spec, nil, err
 	}
-	limit := a.opts.PayloadBytes + httpwire.SmallBody
+	limit := h.bodies.objectBytes()
 	f := &form{takes: map[string]int64{"schedule": limit}}
-	if err := a.parseForm(c, f); err != nil {
+	if err := h.bodies.parseForm(c, f); err != nil {
 		return spec, nil, err
 	}
 	fields, err := f.object("schedule", limit)
@@ -172,14 +188,14 @@ func (a *API) scheduleOf(c echo.Context) (spec api.ScheduleSpec, files *spool.Sp
 		err = take(fields, specMembers(&spec)...)
 	}
 	if err != nil {
-		a.release(c, f.spool)
+		h.bodies.release(c, f.spool)
 		return spec, nil, err
 	}
 	return spec, f.spool, nil
 }
 
-func (a *API) readSpec(c echo.Context) (spec api.ScheduleSpec, err error) {
-	return spec, readObject(c, a.opts.PayloadBytes+httpwire.SmallBody, specMembers(&spec)...)
+func (h scheduleHandlers) readSpec(c echo.Context) (spec api.ScheduleSpec, err error) {
+	return spec, h.bodies.object(c, specMembers(&spec)...)
 }
 
 // specMembers are the members of a specification.

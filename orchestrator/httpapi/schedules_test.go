@@ -18,6 +18,7 @@ import (
 const never = `"at":"2098-12-01T09:00"` // as far as a test goes
 
 func TestAScheduleOverHTTP(t *testing.T) {
+	t.Parallel()
 	s := newServer(t, nil)
 	const to = "/v1/schedules/nightly"
 	made := s.do("PUT", to, `{"unit":"actor","input":{"do":"files"},"cron":"30 2 * * 1-5","timezone":"Europe/Berlin","note":"n","metadata":{"team":"a"}}`).wants(t, 201)
@@ -70,6 +71,7 @@ func TestAScheduleOverHTTP(t *testing.T) {
 
 // Of schedules that must be new, one has the name in the end, and everybody is told whose it is.
 func TestOfSchedulesThatMustBeNewOneIsMade(t *testing.T) {
+	t.Parallel()
 	s := newServer(t, nil)
 	const to = "/v1/schedules/one"
 	body := func(n int) string { return fmt.Sprintf(`{"unit":"actor","note":"%d",`+never+`}`, n) }
@@ -136,6 +138,7 @@ func TestADryRunSaysWhatAPutWouldDo(t *testing.T) {
 }
 
 func TestTimesAreToldBeforeThereIsASchedule(t *testing.T) {
+	t.Parallel()
 	s := newServer(t, nil)
 	times := decode[api.ScheduledTimes](t, s.do("POST", "/v1/schedules/preview?n=2", `{"cron":"0 9 * * *","timezone":"Europe/Berlin"}`).wants(t, 200)).Times
 	if len(times) != 2 || times[1].Sub(times[0]) > 25*time.Hour {
@@ -152,6 +155,7 @@ func TestTimesAreToldBeforeThereIsASchedule(t *testing.T) {
 }
 
 func TestSchedulesThatAreRefused(t *testing.T) {
+	t.Parallel()
 	s := newServer(t, func(o *Options) { o.PayloadBytes = 4 << 10 })
 	for name, content := range unitFiles {
 		write(t, filepath.Join(s.sources, "off", name), strings.Replace(content, "name: actor", "name: off", 1))
@@ -217,6 +221,7 @@ func TestSchedulesThatAreRefused(t *testing.T) {
 }
 
 func TestAScheduleWithFiles(t *testing.T) {
+	t.Parallel()
 	s := newServer(t, nil)
 	body, header := formOf(t, part{"doc", "../a/b.txt", "the content"}, part{"schedule", "", `{"unit":"actor","input":{"do":"read"},` + never + `}`})
 	made := decode[api.Schedule](t, s.do("PUT", "/v1/schedules/files", body, header).wants(t, 201))

@@ -13,6 +13,7 @@ import (
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/internal/access"
 	"github.com/agent-on-demand/aod/internal/wire/httpwire"
+	"github.com/agent-on-demand/aod/orchestrator"
 	"github.com/agent-on-demand/aod/orchestrator/protocol/a2a"
 	"github.com/agent-on-demand/aod/orchestrator/protocol/agents"
 )
@@ -46,6 +47,7 @@ func a2aMounts() []Mount {
 
 // Each route answers a token of each scope as the guide's table says.
 func TestEachRouteNeedsTheScopeThatTheGuideSays(t *testing.T) {
+	t.Parallel()
 	tokens := access.NewTokens(filepath.Join(t.TempDir(), "tokens.json"))
 	made := map[access.Scope]string{}
 	for _, scope := range access.Scopes {
@@ -53,11 +55,11 @@ func TestEachRouteNeedsTheScopeThatTheGuideSays(t *testing.T) {
 		must(t, err)
 		made[scope] = token
 	}
-	a, err := New(nil, Options{Token: token, Tokens: tokens, Mounts: append(mountsOf(nil, agents.Options{}), a2aMounts()...)})
+	a, err := New(&orchestrator.Service{}, Options{Token: token, Tokens: tokens, Mounts: append(mountsOf(&orchestrator.Service{}, agents.Options{}), a2aMounts()...)})
 	must(t, err)
 	said := guideScopes(t)
 	var served []string
-	for pattern, r := range a.routes {
+	for pattern, r := range a.routes.known {
 		method, path, _ := strings.Cut(pattern, " ")
 		if method == http.MethodHead {
 			continue
@@ -100,6 +102,7 @@ func TestEachRouteNeedsTheScopeThatTheGuideSays(t *testing.T) {
 }
 
 func TestATokenWithAName(t *testing.T) {
+	t.Parallel()
 	tokens := access.NewTokens(filepath.Join(t.TempDir(), "tokens.json"))
 	s := newServer(t, func(o *Options) { o.Tokens = tokens })
 	made, err := tokens.Add("ci", []access.Scope{access.Run})

@@ -2,7 +2,6 @@ package httpapi
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 
 	"github.com/labstack/echo/v4"
@@ -12,6 +11,7 @@ import (
 	"github.com/agent-on-demand/aod/internal/wire/httpwire"
 	"github.com/agent-on-demand/aod/orchestrator"
 	"github.com/agent-on-demand/aod/orchestrator/spool"
+	"github.com/agent-on-demand/aod/orchestrator/turns"
 )
 
 // sessionID returns the id in the request's path. It has the form of a run's.
@@ -24,25 +24,33 @@ func sessionID(c echo.Context) (string, error) {
 	return id, nil
 }
 
-func (a *API) createSession(c echo.Context) error {
-	unit, files, err := a.newSession(c)
+// sessionHandlers answer what is asked of sessions.
+type sessionHandlers struct {
+	svc     *orchestrator.Service
+	bodies  bodies
+	waits   waiter
+	streams streamHandlers
+}
+
+func (h sessionHandlers) create(c echo.Context) error {
+	unit, files, err := h.newSession(c)
 	if err != nil {
 		return err
 	}
-	session, err := a.svc.CreateSession(c.Request().Context(), unit, files) // which owns the files from here
+	session, err := h.svc.Sessions.Create(c.Request().Context(), unit, files) // which owns the files from here
 	return stored(c, "/v1/sessions/"+session.ID, session, true, err)
 }
 
 // newSession reads the body in either of its forms: JSON, or a form with the project that the
 // session works on.
-func (a *API) newSession(c echo.Context) (unit string, files *spool.Spool, err error) {
+func (h sessionHandlers) newSession(c echo.Context) (unit string, files *spool.Spool, err error) {
 	if httpwire.MediaType(c.Request().Header) == echo.MIMEMultipartForm {
 		f := &form{works: true, takes: map[string]int64{"unit": maxTextBytes}}
-		if err := a.parseForm(c, f); err != nil {
+		if err := h.bodies.parseForm(c, f); err != nil {
 			return "", nil, err
 		}
 		if err := f.noFiles(); err != nil {
-			a.release(c, f.spool)
+			h.bodies.release(c, f.spool)
 			return "", nil, err
 		}
 		return string(f.texts["unit"]), f.spool, nil
@@ -52,13 +60,13 @@ func (a *API) newSession(c echo.Context) (unit string, files *spool.Spool, err e
 }
 
 // lastChange finds the run whose changes are those of a session so far, and tells the client where else they are.
-func (a *API) lastChange(what string) find {
+func (h sessionHandlers) lastChange(what string) find {
 	return func(c echo.Context) (run string, err error) {
 		id, err := sessionID(c)
 		if err != nil {
 			return "", err
 		}
-		run, err = a.svc.LastChange(c.Request().Context(), id)
+		run, err = h.svc.Sessions.LastChange(c.Request().Context(), id)
 		if err == nil {
 			c.Response().Header().Set("Content-Location", "/v1/runs/"+run+"/"+what)
 		}
@@ -66,23 +74,23 @@ func (a *API) lastChange(what string) find {
 	}
 }
 
-func (a *API) listSessions(c echo.Context) error {
+func (h sessionHandlers) list(c echo.Context) error {
 	q := queryOf(c, "unit", "open", "after", "limit")
-	filter := orchestrator.SessionFilter{Unit: q.text("unit"), Open: q.flag("open"), After: q.after(), Limit: q.limit()}
+	filter := turns.Filter{Unit: q.text("unit"), Open: q.flag("open"), After: q.after(), Limit: q.limit()}
 	if q.err != nil {
 		return q.err
 	}
-	page, err := a.svc.SessionList(c.Request().Context(), filter)
+	page, err := h.svc.Sessions.List(c.Request().Context(), filter)
 	return replied(c, page, err)
 }
 
-func (a *API) closeSession(ctx context.Context, id string) (api.Session, error) {
-	return a.svc.CloseSession(ctx, id, "somebody ended it")
+func (h sessionHandlers) end(ctx context.Context, id string) (api.Session, error) {
+	return h.svc.Sessions.Close(ctx, id, "somebody ended it")
 }
 
-// sendMessage accepts the next turn of a session. Its answer is the run, or with stream=true
+// send accepts the next turn of a session. Its answer is the run, or with stream=true
 // the run's events to their end.
-func (a *API) sendMessage(c echo.Context, id string) error {
+func (h sessionHandlers) send(c echo.Context, id string) error {
 	q := queryOf(c, "wait", "stream")
 	streams := q.flag("stream")
 	how := ask{wait: q.wait()}
@@ -91,33 +99,19 @@ func (a *API) sendMessage(c echo.Context, id string) error {
 		return errors.Join(q.err, err)
 	}
 	how.key = key
-	sub, err := a.submissionOf(c, id)
+	sub, err := h.bodies.submission(c, id)
 	if err != nil {
 		return err
 	}
 	sub.Session, sub.Key, sub.TraceParent = id, how.key, httpwire.TraceParent(c.Request())
 	// Submit owns the files from here, even if it fails
-	record, replayed, err := a.svc.Submit(c.Request().Context(), sub)
+	record, replayed, err := h.svc.Submit(c.Request().Context(), sub)
 	if err != nil {
 		return err
 	}
 	if !streams {
-		return a.accepted(c, how, record, replayed)
+		return h.waits.accepted(c, how, record, replayed)
 	}
 	announce(c, record, replayed)
-	return a.streamEvents(c, record.ID, 0)
-}
-
-// withMessage makes the input of a message, which a session's turn may have in its place.
-func withMessage(sub orchestrator.Submission, message *string) (orchestrator.Submission, error) {
-	if message == nil {
-		return sub, nil
-	}
-	if len(sub.Input) > 0 {
-		return sub, fault.New(fault.BadRequest, "the request has a message and an input").
-			WithHint("send one of them: a message is the field message of the input")
-	}
-	raw, err := json.Marshal(map[string]string{"message": *message})
-	sub.Input = raw
-	return sub, err
+	return h.streams.follow(c, record.ID, 0)
 }

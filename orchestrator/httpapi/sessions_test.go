@@ -9,6 +9,7 @@ import (
 )
 
 func TestASessionOverHTTP(t *testing.T) {
+	t.Parallel()
 	s := newServer(t, nil)
 	write(t, filepath.Join(s.sources, "talker", "Dockerfile"), "FROM base:1\n")
 	write(t, filepath.Join(s.sources, "talker", "agent.yaml"),

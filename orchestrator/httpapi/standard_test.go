@@ -12,6 +12,7 @@ import (
 )
 
 func TestExecute(t *testing.T) {
+	t.Parallel()
 	s := newServer(t, nil)
 	ok := decode[httpwire.Executed](t, s.do("POST", "/execute", `{"capsule":"actor","input":{"do":"files"}}`).wants(t, 200))
 	if !ok.Success || ok.Error != nil || string(ok.Output) != `{"n":1,"report":"report.txt"}` || len(ok.Files) != 3 || ok.Session == nil {
@@ -24,6 +25,7 @@ func TestExecute(t *testing.T) {
 }
 
 func TestExecuteTellsWhyACapsuleFailed(t *testing.T) {
+	t.Parallel()
 	s := newServer(t, nil)
 	a := s.do("POST", "/execute", `{"capsule":"actor","input":{"do":"fail","say":"oh\u001b[31mno"}}`).wants(t, 200)
 	const want = `{"success":false,"output":null,"files":null,"file_paths":null,` +
@@ -41,6 +43,7 @@ func TestExecuteTellsWhyACapsuleFailed(t *testing.T) {
 }
 
 func TestExecuteAnswersInTheStandardsWords(t *testing.T) {
+	t.Parallel()
 	problems := newServer(t, func(o *Options) { o.ExecuteProblems = true })
 	s := newServer(t, nil)
 	for body, status := range map[string]int{
@@ -100,6 +103,7 @@ func hostDir(t *testing.T) (root, outside string) {
 }
 
 func TestExecuteTakesFilesOfTheHostFromTheRootsOnly(t *testing.T) {
+	t.Parallel()
 	root, outside := hostDir(t)
 	s := newServer(t, func(o *Options) { o.FileRoots, o.ExecuteProblems = []string{t.TempDir(), root}, true })
 	cases := []struct {
@@ -144,12 +148,14 @@ func TestExecuteTakesFilesOfTheHostFromTheRootsOnly(t *testing.T) {
 }
 
 func TestExecuteWithoutRootsTakesNothing(t *testing.T) {
+	t.Parallel()
 	root, _ := hostDir(t)
 	s := newServer(t, func(o *Options) { o.ExecuteProblems = true })
 	s.do("POST", "/execute", `{"capsule":"actor","input":{"doc":"`+root+`/a.txt"}}`).wants(t, 403)
 }
 
 func TestFilesThatNoContractDeclares(t *testing.T) {
+	t.Parallel()
 	root, outside := hostDir(t)
 	s := newServer(t, func(o *Options) { o.FileRoots = []string{root} })
 	for name, content := range unitFiles {

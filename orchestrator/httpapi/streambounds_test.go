@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"context"
 	"net/http"
 	"net/http/httptest"
 	"sync"
@@ -34,12 +35,14 @@ func TestFollowersThatDoNotReadHoldLittle(t *testing.T) {
 	before := testkit.HeapBytes()
 	var came, done sync.WaitGroup
 	going := make(chan struct{})
+	ctx, leave := context.WithCancel(t.Context())
+	defer leave()
 	came.Add(followers)
 	for range followers {
 		done.Go(func() {
 			once := sync.OnceFunc(came.Done)
 			defer once()
-			r := s.request("GET", "/v1/runs/"+id+"/events", "")
+			r := s.request("GET", "/v1/runs/"+id+"/events", "").WithContext(ctx)
 			r.RequestURI = r.URL.RequestURI()
 			s.api.Handler().ServeHTTP(&reluctant{ResponseRecorder: httptest.NewRecorder(), came: once, going: going}, r)
 		})
@@ -51,6 +54,7 @@ func TestFollowersThatDoNotReadHoldLittle(t *testing.T) {
 	if held := s.api.opts.Memory.Held(); held < followers<<16+1<<19 || held > most {
 		t.Errorf("%d KiB of it are counted", held>>10)
 	}
+	leave() // what each of them would still be sent takes a minute to encode
 	close(going)
 	done.Wait()
 	if held := s.api.opts.Memory.Held(); held != 0 {
@@ -62,7 +66,7 @@ func TestATokenHasOnlySoManyStreams(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, nil)
 	id := s.begin()
-	ours := s.api.known(t.Context(), access.Grant{})
+	ours := s.api.auth.known(t.Context(), access.Grant{})
 	var ends []func()
 	for range maxStreams {
 		end, err := httpwire.OpenStream(ours)
@@ -81,7 +85,7 @@ func TestATokenHasOnlySoManyStreams(t *testing.T) {
 	if status := s.do("POST", "/agents/run/stream", asks("actor", `{}`)).StatusCode; status != http.StatusTooManyRequests {
 		t.Errorf("the stream of an agent: %d", status)
 	}
-	if end, err := httpwire.OpenStream(s.api.known(t.Context(), access.Grant{Name: "another"})); err != nil {
+	if end, err := httpwire.OpenStream(s.api.auth.known(t.Context(), access.Grant{Name: "another"})); err != nil {
 		t.Errorf("another token: %v", err)
 	} else {
 		end()

@@ -31,6 +31,7 @@ func numbers(events []sent) []int64 {
 }
 
 func TestEventsComeOnceAndInOrderAndResume(t *testing.T) {
+	t.Parallel()
 	s := newServer(t, nil)
 	path := "/v1/runs/" + s.run(`{}`).ID + "/events"
 	all := readEvents(t, s.do("GET", path, "").wants(t, 200).body)
@@ -57,6 +58,7 @@ func TestEventsComeOnceAndInOrderAndResume(t *testing.T) {
 }
 
 func TestEventsComeWhileTheRunGoesOn(t *testing.T) {
+	t.Parallel()
 	s := newServer(t, nil)
 	id := s.begin()
 	resp, err := client.Do(s.request("GET", "/v1/runs/"+id+"/events", ""))
@@ -81,6 +83,7 @@ func TestEventsComeWhileTheRunGoesOn(t *testing.T) {
 }
 
 func TestALogIsFollowedToItsEnd(t *testing.T) {
+	t.Parallel()
 	s := newServer(t, nil)
 	a := s.do("POST", "/v1/runs", `{"unit":"actor","input":{"do":"wait","say":"<hello>"}}`).wants(t, 202)
 	id := decode[api.Record](t, a).ID
@@ -106,6 +109,7 @@ func TestALogIsFollowedToItsEnd(t *testing.T) {
 }
 
 func TestTheEndOfTheServer(t *testing.T) {
+	t.Parallel()
 	s := newServer(t, nil)
 	id := s.begin()
 	events := make([]*http.Response, 8) // an error that comes with the end must lose every race
@@ -167,6 +171,7 @@ func TestASilentStreamShowsThatItLives(t *testing.T) {
 }
 
 func TestAStreamEndsWithAnError(t *testing.T) {
+	t.Parallel()
 	out, _ := newRecorded()
 	events := make(chan happening, 1)
 	broken := errors.New("disk away")
@@ -177,6 +182,7 @@ func TestAStreamEndsWithAnError(t *testing.T) {
 }
 
 func TestAttachedEndsWithEither(t *testing.T) {
+	t.Parallel()
 	serving, end := context.WithCancel(t.Context())
 	defer end()
 	outer, leave := context.WithCancel(httpwire.Outliving(serving))

@@ -10,10 +10,17 @@ import (
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/internal/wire/httpwire"
+	"github.com/agent-on-demand/aod/orchestrator"
 )
 
-func (a *API) listUnits(c echo.Context) error {
-	units, err := a.svc.Units(c.Request().Context())
+// unitHandlers answer what is asked of units.
+type unitHandlers struct {
+	svc    *orchestrator.Service
+	bodies bodies
+}
+
+func (h unitHandlers) list(c echo.Context) error {
+	units, err := h.svc.Units.List(c.Request().Context())
 	if err != nil {
 		return err
 	}
@@ -23,18 +30,18 @@ func (a *API) listUnits(c echo.Context) error {
 	return reply(c, http.StatusOK, map[string]any{"units": units})
 }
 
-func (a *API) getUnit(c echo.Context, name string) error {
+func (h unitHandlers) get(c echo.Context, name string) error {
 	idle, err := untilIdle(c)
 	if err != nil {
 		return err
 	}
 	if !idle {
-		unit, err := a.svc.Unit(c.Request().Context(), name)
+		unit, err := h.svc.Units.Show(c.Request().Context(), name)
 		return replied(c, unit, err)
 	}
 	ctx, cancel := context.WithTimeout(c.Request().Context(), idleWait)
 	defer cancel()
-	unit, err := a.svc.IdleUnit(ctx, name)
+	unit, err := h.svc.Units.Idle(ctx, name)
 	return replied(c, unit, err)
 }
 
@@ -60,8 +67,8 @@ func knownName(c echo.Context) (string, error) {
 	return name, nil
 }
 
-// putUnit stores a capsule from an archive of its directory.
-func (a *API) putUnit(c echo.Context) error {
+// put stores a capsule from an archive of its directory.
+func (h unitHandlers) put(c echo.Context) error {
 	name, err := param(c, "name")
 	if err != nil {
 		return err
@@ -72,11 +79,11 @@ func (a *API) putUnit(c echo.Context) error {
 	if err := checkArchiveType(c); err != nil {
 		return err
 	}
-	if err := a.svc.Room(c.Request().ContentLength); err != nil {
+	if err := h.bodies.room(c); err != nil {
 		return err
 	}
-	archive := bodyOf(c, a.opts.UploadBytes)
-	unit, created, err := a.svc.PutUnit(c.Request().Context(), name, streamed(c, archive))
+	archive := bodyOf(c, h.bodies.upload)
+	unit, created, err := h.svc.Units.Put(c.Request().Context(), name, streamed(c, archive))
 	return stored(c, "/v1/units/"+name, unit, created, archive.Or(err))
 }
 
@@ -87,4 +94,36 @@ func checkArchiveType(c echo.Context) error {
 	}
 	return fault.New(fault.BadRequest, "the body's Content-Type is not that of an archive").
 		WithHint("send a tar (application/x-tar) or a tar.gz (application/gzip)")
+}
+
+func (h unitHandlers) remove(c echo.Context, name string) error {
+	q := queryOf(c, "force")
+	force := q.flag("force")
+	if q.err != nil {
+		return q.err
+	}
+	if err := h.svc.Units.Remove(c.Request().Context(), name, force); err != nil {
+		return err
+	}
+	return c.NoContent(http.StatusNoContent)
+}
+
+func (h unitHandlers) rollback(c echo.Context, name string) error {
+	var version string
+	if err := readObject(c, httpwire.SmallBody, member{"version", &version}); err != nil {
+		return err
+	}
+	unit, err := h.svc.Units.Rollback(c.Request().Context(), name, version)
+	return replied(c, unit, err)
+}
+
+// verbatim is the handler of a unit's JSON that is sent as it stands.
+func verbatim[T ~[]byte](get func(ctx context.Context, unit string) (T, error)) echo.HandlerFunc {
+	return about(knownName, func(c echo.Context, name string) error {
+		raw, err := get(c.Request().Context(), name)
+		if err != nil {
+			return err
+		}
+		return c.Blob(http.StatusOK, echo.MIMEApplicationJSON, raw)
+	})
 }

@@ -8,7 +8,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/agent-on-demand/aod/api"
-	"github.com/agent-on-demand/aod/handoff/egress"
 )
 
 // Figures are the current figures of a server.
@@ -16,8 +15,6 @@ type Figures struct {
 	Version string // of the program
 	Stats   api.Stats
 	Pool    api.PoolStats
-	Egress  egress.Totals // of what all runs reached by name
-	Backlog int64         // events that receivers still have to be told of; negative if that isn't known
 }
 
 // scrapeTime bounds how long the figures of one scrape take.
@@ -38,14 +35,7 @@ var (
 	descPooled  = prometheus.NewDesc("aod_pool_waiting", "Sandboxes that wait for a run.", []string{"unit"}, nil)
 	descBuild   = prometheus.NewDesc("aod_build_info", "Always 1; its labels say what runs here.",
 		[]string{"version", "go_version"}, nil)
-	descTunnels = prometheus.NewDesc("aod_egress_tunnels_total",
-		"Tunnels and requests to hosts by name that were let through.", nil, nil)
-	descBarred = prometheus.NewDesc("aod_egress_refused_total",
-		"Tunnels and requests to hosts by name that were refused.", nil, nil)
-	descCarried = prometheus.NewDesc("aod_egress_bytes_total", "What went to hosts (out) and came from them (in).",
-		[]string{"direction"}, nil)
-	descPushes = prometheus.NewDesc("aod_push_backlog", "Events that receivers still have to be told of.", nil, nil)
-	descPool   = prometheus.NewDesc("aod_pool_size", "Sandboxes that may wait for a run, those of all units together.",
+	descPool = prometheus.NewDesc("aod_pool_size", "Sandboxes that may wait for a run, those of all units together.",
 		nil, nil)
 )
 
@@ -53,7 +43,7 @@ var (
 func (moment) Describe(descs chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		descRunning, descSlots, descWaiting, descFree, descStored, descBytes,
-		descPooled, descPool, descBuild, descTunnels, descBarred, descCarried, descPushes,
+		descPooled, descPool, descBuild,
 	} {
 		descs <- d
 	}
@@ -82,23 +72,8 @@ func (m moment) Collect(metrics chan<- prometheus.Metric) {
 			gauge(descWaiting, float64(unit.Queued), unit.Unit)
 		}
 	}
-	collectEgress(metrics, now.Egress)
-	if now.Backlog >= 0 {
-		gauge(descPushes, float64(now.Backlog))
-	}
 	gauge(descPool, float64(now.Pool.Size))
 	for _, unit := range now.Pool.Units {
 		gauge(descPooled, float64(len(unit.Waiting)), unit.Unit)
 	}
-}
-
-// collectEgress collects what all runs reached by name. Hosts are no labels: programs choose them.
-func collectEgress(metrics chan<- prometheus.Metric, totals egress.Totals) {
-	count := func(d *prometheus.Desc, n int64, labels ...string) {
-		metrics <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(n), labels...)
-	}
-	count(descTunnels, totals.Tunnels)
-	count(descBarred, totals.Refused)
-	count(descCarried, totals.BytesIn, "in")
-	count(descCarried, totals.BytesOut, "out")
 }

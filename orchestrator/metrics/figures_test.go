@@ -10,18 +10,16 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/agent-on-demand/aod/api"
-	"github.com/agent-on-demand/aod/handoff/egress"
 )
 
 func TestAScrapeHasTheFiguresOfItsMoment(t *testing.T) {
 	now, failed := Figures{
 		Stats: api.Stats{Slots: 4, Busy: 3, Units: []api.UnitStats{{Unit: "u", Queued: 2}, {Unit: "idle"}}},
-		Pool:  api.PoolStats{Size: 5, Units: []api.PoolUnit{{Unit: "u"}}}, Egress: egress.Totals{Refused: 6}, Backlog: 7,
+		Pool:  api.PoolStats{Size: 5, Units: []api.PoolUnit{{Unit: "u"}}},
 	}, error(nil)
 	registry := New().Registry(func(context.Context) (Figures, error) { return now, failed })
 	want := map[string]float64{
 		"aod_slots": 4, "aod_runs_running": 3, "aod_runs_queued u": 2, "aod_pool_size": 5, "aod_pool_waiting u": 0,
-		"aod_egress_tunnels_total": 0, "aod_egress_refused_total": 6, "aod_push_backlog": 7,
 	}
 	check := func(t *testing.T) {
 		t.Helper()
@@ -31,11 +29,6 @@ func TestAScrapeHasTheFiguresOfItsMoment(t *testing.T) {
 		}
 	}
 	t.Run("of units only those that wait", check)
-	t.Run("without a backlog that isn't known", func(t *testing.T) {
-		now.Backlog = -1
-		delete(want, "aod_push_backlog")
-		check(t)
-	})
 	t.Run("anew each time", func(t *testing.T) {
 		now.Stats.Busy = 1
 		want["aod_runs_running"] = 1
@@ -49,13 +42,13 @@ func TestAScrapeHasTheFiguresOfItsMoment(t *testing.T) {
 	})
 }
 
-// scraped returns the figures that depend on the units, the slots, the network and the pushes.
+// scraped returns the figures that depend on the units, the slots.
 func scraped(registry *prometheus.Registry) (map[string]float64, error) {
 	families, err := registry.Gather()
 	figures := map[string]float64{}
 	for _, family := range families {
 		switch family.GetName() {
-		case "aod_slots", "aod_runs_running", "aod_runs_queued", "aod_pool_size", "aod_pool_waiting", "aod_egress_tunnels_total", "aod_egress_refused_total", "aod_push_backlog":
+		case "aod_slots", "aod_runs_running", "aod_runs_queued", "aod_pool_size", "aod_pool_waiting":
 			for _, m := range family.GetMetric() {
 				name := family.GetName()
 				for _, label := range m.GetLabel() {

@@ -24,7 +24,7 @@ const maxNodeLabels = 2 * flow.MaxNodes
 
 func newNodes() *nodes {
 	return &nodes{
-		ends: counter("aod_flow_steps_total", "Nodes of flows, and items of their maps, that have ended.", "unit",
+		ends: Counter("aod_flow_steps_total", "Nodes of flows, and items of their maps, that have ended.", "unit",
 			"node", "outcome"),
 		known: map[string]map[string]bool{},
 	}

@@ -198,7 +198,7 @@ func (y *yard) Start(ctx context.Context, u *unit.Unit, id string, loaded bool) 
 		return nil, err
 	}
 	s := NewSandbox(id, Key(u), loaded)
-	s.Layout, s.Spec = layout, runtime.Spec{Run: id, Root: id, Unit: u.Name, Owner: owner, Control: true, Park: true, Durable: true, Image: image, Network: "none", ReadOnly: true, Limits: runtime.DefaultLimits()}
+	s.Layout, s.Spec = layout, runtime.Spec{Run: id, Root: id, Unit: u.Name, Owner: owner, Mode: runtime.ModeParked, Durable: true, Image: image, Network: "none", ReadOnly: true, Limits: runtime.DefaultLimits()}
 	return s, s.Start(ctx, context.WithoutCancel(ctx), y.startSandbox, slog.New(slog.DiscardHandler))
 }
 

@@ -10,7 +10,7 @@ import (
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/api/fault"
-	"github.com/agent-on-demand/aod/handoff"
+	"github.com/agent-on-demand/aod/handoff/capsuleapi"
 	"github.com/agent-on-demand/aod/internal/safefs"
 	"github.com/agent-on-demand/aod/runtime"
 )
@@ -50,7 +50,7 @@ type Sandbox struct {
 	Had  int    // of which it has had so many
 	Last string // the latest of them
 
-	API    *handoff.Dispatcher
+	API    *capsuleapi.Dispatcher
 	Stop   context.CancelFunc // of its API
 	Served chan struct{}      // closed when the API has ended
 }
@@ -100,10 +100,10 @@ func (s *Sandbox) serve(life context.Context, logger *slog.Logger) error {
 		return fmt.Errorf("capsule api: %w", err)
 	}
 	ctx, stop := context.WithCancel(life)
-	s.API, s.Stop, s.Served = handoff.NewDispatcher(logger), stop, make(chan struct{})
+	s.API, s.Stop, s.Served = capsuleapi.NewDispatcher(logger), stop, make(chan struct{})
 	go func() {
 		defer close(s.Served)
-		if err := handoff.Serve(ctx, listener, s.API, logger); err != nil {
+		if err := capsuleapi.Serve(ctx, listener, s.API, logger); err != nil {
 			logger.Warn("capsule api ended badly", "sandbox", s.ID, fault.LogAttr(err))
 		}
 	}()
@@ -182,6 +182,6 @@ func (s ReuseSlot) Continues() bool { return s.Remaining > 0 }
 // Share assigns a log to the run.
 func (s ReuseSlot) Share(log *runtime.Log, run string) {
 	if s.Number > 0 {
-		log.BeginShare(handoff.EndLine(run))
+		log.BeginShare(capsuleapi.EndLine(run))
 	}
 }

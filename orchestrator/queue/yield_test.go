@@ -38,6 +38,20 @@ func TestYield(t *testing.T) {
 				t.Error("there is a free slot, and the run doesn't get it")
 			}
 		},
+		"a run that got no slot in time stands in nobody's way": func(t *testing.T, q *trial, y *Yield) {
+			y.Await(t.Context(), func() { q.enter(0, "c1") })
+			ctx, cancel := context.WithCancel(t.Context())
+			cancel()
+			if y.Regain(ctx) {
+				t.Error("the slot is another's, and the run has it too")
+			}
+			q.leave("b1")
+			q.want("a1 b1 c1")
+			q.leave("c1")
+			if !y.Regain(t.Context()) {
+				t.Error("there is a free slot, and the run doesn't get it")
+			}
+		},
 		"a run whose context has ended keeps its slot": func(t *testing.T, q *trial, y *Yield) {
 			ctx, cancel := context.WithCancel(t.Context())
 			cancel()

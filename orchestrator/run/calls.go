@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/agent-on-demand/aod/handoff"
+	"github.com/agent-on-demand/aod/handoff/capsuleapi"
 )
 
 // ChildRuns are the runs that one attempt asks for. A kind offers them to its program by the
@@ -15,7 +16,7 @@ type ChildRuns interface {
 	// Keys are those of the calls that an earlier process took from the same attempt.
 	Keys() []string
 	// Mounts are the addresses of models in the capsule API, and of further protocols.
-	Mounts() []handoff.Mount
+	Mounts() []capsuleapi.Mount
 	// Lend gives the run's slot to others while wait is called.
 	Lend(ctx context.Context, wait func())
 	// CancelAll ends the calls that go on. It doesn't wait for that.

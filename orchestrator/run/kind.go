@@ -3,6 +3,7 @@ package run
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"iter"
 	"maps"
 	"slices"
@@ -10,7 +11,6 @@ import (
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/capsule/unit"
-	"github.com/agent-on-demand/aod/handoff/relay"
 	"github.com/agent-on-demand/aod/runtime"
 )
 
@@ -27,7 +27,7 @@ type Kind interface {
 type Execution interface {
 	// Attempt makes a new attempt and returns how it ended. It enters Starting before
 	// anything outside of this process begins, and Running when the unit's program runs.
-	// Its error is a fault, an *Asks, or runtime.ErrDetach where the run goes on without this
+	// Its error is a fault, a *Suspended, or runtime.ErrDetach where the run goes on without this
 	// process.
 	Attempt(ctx context.Context) (Result, error)
 	// Resume is Attempt for an attempt that was begun, by an earlier process or until it asked: the
@@ -67,6 +67,14 @@ type Sharer interface {
 	// Shares reports whether it will, as far as is known when the attempt has ended. Then the
 	// run keeps its slot until Remove has returned, and the slot goes to the next of the unit.
 	Shares() bool
+}
+
+// Pinner is an Execution whose run stays with the versions of the units that it has called.
+type Pinner interface {
+	// Callee returns the unit that the run calls by a name, or a NotFound fault.
+	Callee(ctx context.Context, name string) (*unit.Unit, error)
+	// Pinned returns the versions, by the units' names. It may be called at any time.
+	Pinned() map[string]string
 }
 
 // Opener is a Kind that needs the home of the runs before the first of them.
@@ -153,8 +161,8 @@ type Describer interface {
 // Talker is a Kind with units that aren't run, but talked with: a client has a session with
 // their program.
 type Talker interface {
-	// SessionRules returns the rules of a unit's sessions; NoSession of a unit without any.
-	SessionRules(u *unit.Unit) (relay.Options, error)
+	// Talks reports whether a unit is one of them.
+	Talks(u *unit.Unit) bool
 }
 
 // Conductor is a Kind whose runs do nothing but lead others: they take no slot and no memory, have
@@ -185,6 +193,28 @@ func (k Kinds) Each() iter.Seq[Kind] {
 			}
 		}
 	}
+}
+
+// Open gives the home to every kind that wants it. The home is locked by then.
+func (k Kinds) Open(home Home) error {
+	for kind := range k.Each() {
+		if opener, ok := kind.(Opener); ok {
+			if err := opener.Open(home); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// Close is called when no run goes on.
+func (k Kinds) Close() (err error) {
+	for kind := range k.Each() {
+		if opener, ok := kind.(Opener); ok {
+			err = errors.Join(err, opener.Close())
+		}
+	}
+	return err
 }
 
 // Conducts reports whether a name is that of a Conductor.

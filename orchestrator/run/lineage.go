@@ -3,8 +3,11 @@ package run
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
+
+	"github.com/google/uuid"
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/capsule/unit"
@@ -64,4 +67,13 @@ func (r *Run) Deadline(limit time.Duration) time.Time {
 		return caller
 	}
 	return own
+}
+
+// NewID returns an id for a run: unique, and sorted by time (UUID version 7).
+func NewID() (string, error) {
+	id, err := uuid.NewV7()
+	if err != nil {
+		return "", fmt.Errorf("new run id: %w", err)
+	}
+	return id.String(), nil
 }

@@ -1,6 +1,7 @@
 package run
 
 import (
+	"context"
 	"encoding/json"
 	"time"
 
@@ -16,7 +17,7 @@ type Question struct {
 	Form    json.RawMessage // the schema of what is filled in; nil: nothing is
 	Answers []string        // those that it takes, at least one
 	Until   time.Time       // when it is open no more; zero: without an end
-	Alone   bool            // the attempt does nothing else while it is open: it may end meanwhile, see Asks
+	Alone   bool            // the attempt does nothing else while it is open: it may be suspended meanwhile
 }
 
 // Answer is a person's answer.
@@ -28,15 +29,35 @@ type Answer struct {
 	At     time.Time
 }
 
-// Asks is the error of an attempt that holds nothing and does nothing but wait for people. It is
-// resumed when there is something to hear.
-type Asks struct {
-	Question string    // its id
-	Until    time.Time // when the attempt has to be resumed without an answer
+// People answer the questions of runs.
+type People interface {
+	// Ask returns the answer to a question of a run. When ctx or the question's time ends, it is open no more; an
+	// answer that was stored before counts. With ErrDetach as the cause it stays open for the next process. The error
+	// is the cause of ctx's end, a *Denied, or a fault; of a question that is Alone it may be a *Suspended, which the
+	// attempt has to return.
+	Ask(ctx context.Context, r *Run, q Question) (Answer, error)
+}
+
+// Suspended is the error of an attempt that holds nothing and does nothing but wait, maybe for days. It is resumed
+// when Wait has returned nil: when there is something to hear, or ctx has ended. Another error says that this process
+// has to stop, or is a fault.
+type Suspended struct {
+	Wait func(ctx context.Context) error
 }
 
 // Error implements error.
-func (*Asks) Error() string { return "it waits for an answer" }
+func (*Suspended) Error() string { return "it waits" }
+
+// OnFreshStack does something on a goroutine of its own and waits for it. JSON and SQLite need a deep
+// stack, and a goroutine that waits for days keeps the deepest one that it ever needed.
+func OnFreshStack(do func()) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		do()
+	}()
+	<-done
+}
 
 // Denied is the error of a question that nobody has answered: nobody is there, or its time
 // was up.

@@ -3,7 +3,10 @@ package run
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -16,6 +19,8 @@ import (
 	"github.com/agent-on-demand/aod/capsule"
 	"github.com/agent-on-demand/aod/capsule/contract"
 	"github.com/agent-on-demand/aod/capsule/unit"
+	"github.com/agent-on-demand/aod/internal/workspace"
+	"github.com/agent-on-demand/aod/orchestrator/layout"
 	"github.com/agent-on-demand/aod/runtime"
 )
 
@@ -141,7 +146,7 @@ func regular(f InputFile) error {
 	info, err := os.Stat(f.Path)
 	switch {
 	case err != nil:
-		return fault.Wrap(fault.Input, err, "the file for %q can't be had: %q", f.Field, f.Path)
+		return fault.Wrap(fault.Input, err, "cannot read the file for %q: %q", f.Field, f.Path)
 	case !info.Mode().IsRegular():
 		return fault.New(fault.Input, "the file for %q is not a regular file: %q", f.Field, f.Path)
 	}
@@ -244,4 +249,47 @@ func FieldOf(pointer string) string {
 		parts = parts[:len(parts)-1]
 	}
 	return strings.Join(parts, ".")
+}
+
+// Terms are what a request, the operator and the unit have for a run. They hold in each process that leads it.
+type Terms struct {
+	Timeout     time.Duration `json:"timeout,omitempty"` // of the request; 0: the unit's, or the default
+	Retries     int           `json:"retries"`           // how many there may be
+	Concurrency int           `json:"concurrency,omitempty"`
+	TraceParent string        `json:"traceparent,omitempty"` // W3C trace context of the caller; "": none
+}
+
+// PlaceProject stores a project in an empty directory, as far as the options let it in. The error
+// is a fault.
+type PlaceProject func(ctx context.Context, dir string, o workspace.Options) (workspace.Manifest, error)
+
+// StoredProject returns what copies the project from the directory of a run; nil: there is none.
+func StoredProject(runDir string) (PlaceProject, error) {
+	manifest, err := workspace.LoadManifest(filepath.Join(runDir, layout.Manifest))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fault.Wrap(fault.Internal, err, "the project of the earlier run can't be read")
+	}
+	return func(ctx context.Context, dir string, _ workspace.Options) (workspace.Manifest, error) {
+		return manifest, StorageFault(workspace.Clone(ctx, filepath.Join(runDir, layout.Base), dir,
+			workspace.CloneOptions{}))
+	}, nil
+}
+
+// Source is a reader that remembers its error. After a copy it tells a failed read from a
+// failed write.
+type Source struct {
+	io.Reader
+	Err error // the first, but for io.EOF
+}
+
+// Read implements io.Reader.
+func (s *Source) Read(b []byte) (int, error) {
+	n, err := s.Reader.Read(b)
+	if err != nil && !errors.Is(err, io.EOF) {
+		s.Err = err
+	}
+	return n, err
 }

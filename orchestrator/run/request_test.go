@@ -41,7 +41,7 @@ func TestPrepare(t *testing.T) {
 		{"a list takes them all, and a second name gets its own directory", `{}`, []string{"many=a.txt", "many=x/a.txt", "many=y/a.txt"}, `{"many":["a.txt","2/a.txt","3/a.txt"]}`},
 		{"two files for a field that takes one", `{}`, []string{"one=a.txt", "one=x/a.txt"}, `two files were given for "one", which takes one`},
 		{"a file for a field that is none", `{}`, []string{"text=a.txt"}, `which the contract doesn't declare as one`},
-		{"a file that isn't there", `{}`, []string{"one=nothing"}, `can't be had`},
+		{"a file that isn't there", `{}`, []string{"one=nothing"}, `cannot read the file`},
 		{"a directory", `{}`, []string{"one=x"}, `not a regular file`},
 		{"a name that the sandbox can't have", `{}`, []string{"one=bad\nname"}, `can't keep its name`},
 		{"a name without its file", `{"one":"a.txt"}`, nil, `give it with --file one=PATH`},

@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"go.opentelemetry.io/otel/trace"
+
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/capsule"
 	"github.com/agent-on-demand/aod/capsule/flow"
@@ -40,8 +42,13 @@ type Run struct {
 
 	Session *Session           // of which it is a turn; nil: of none
 	Start   capsule.AgentStart // as its caller said
+	First   *api.MessageEvent  // of its client, of a run that is new; nil: none
 
-	Grants   []string       // units that it may call
+	People     People // who answer its questions
+	Unattended bool   // nobody answers them: they are denied
+
+	Units    Units          // where it finds the units that it calls
+	Grants   []string       // that it may call
 	Handoffs handoff.Limits // of what it calls
 
 	// Saved is what the kind needs to resume the run in another process. The kind sets it to
@@ -82,6 +89,14 @@ func New(id string, req Request, ready Input, fallback runtime.Limits) *Run {
 	return r
 }
 
+// Units finds units. What isn't there is a NotFound fault.
+type Units interface {
+	// Get returns a unit in its newest version.
+	Get(ctx context.Context, name string) (*unit.Unit, error)
+	// Version returns a unit in a version that is kept.
+	Version(ctx context.Context, name, version string) (*unit.Unit, error)
+}
+
 // Host is what leads a run.
 type Host interface {
 	Services
@@ -117,14 +132,18 @@ type Services interface {
 	// CancelRequest returns the cancel request that an earlier process stored, or nil.
 	CancelRequest() error
 	// Ask opens a question, or finds it as it was opened under its address, and returns its
-	// answer. When ctx or the question's time ends, it is open no more; an answer that was stored
-	// before counts. With ErrDetach as the cause it stays open for the next process. The error
-	// is the cause of ctx's end, a *Denied, or a fault; of a question that is Alone it may be an
-	// *Asks, which the attempt has to return.
+	// answer as People do.
 	Ask(ctx context.Context, q Question) (Answer, error)
 	// KeepSaved stores what the kind saved of the run, between two transitions. It returns when that
 	// is safe, or runtime.ErrDetach at the end of the process.
 	KeepSaved() error
+	// WasTold reports whether something was told under a key. Something else under it is an Input fault.
+	WasTold(ctx context.Context, once Once) (bool, error)
+	// TellOnce stores what is told, and returns when it is safe, and was shown. Something else under the
+	// key is an Input fault.
+	TellOnce(ctx context.Context, once Once, data api.EventData) error
+	// Span starts the span of a request that the run makes while it goes on, below its own.
+	Span(name string, options ...trace.SpanStartOption) trace.Span
 	// Steps returns the steps that are kept, in the order in which they were.
 	Steps(ctx context.Context) ([]flow.Step, error)
 	// Earlier returns the newest success of a call that is to be cached, if one is young enough
@@ -134,18 +153,27 @@ type Services interface {
 	Remember(ctx context.Context, c CachedCall, id string)
 }
 
-// CachedCall is what two calls have in common of which one may stand for the other, beside the
-// version of the unit.
+// CachedCall is what two calls have in common of which one may stand for the other.
 type CachedCall struct {
-	Unit  string
-	Input string        // a digest of the arguments, and of the contents of their files
-	Age   time.Duration // that a success may have
+	Unit    string
+	Version string        // of the unit; "": not known, and nothing is cached
+	Input   string        // a digest of the arguments, and of the contents of their files
+	Age     time.Duration // that a success may have
 }
 
 // Lines count the lines of an attempt's log.
 type Lines struct {
 	Stdout int `json:"stdout,omitempty"`
 	Stderr int `json:"stderr,omitempty"`
+}
+
+// Count counts a line of a stream.
+func (l *Lines) Count(stream string) {
+	if stream == "stdout" {
+		l.Stdout++
+	} else {
+		l.Stderr++
+	}
 }
 
 // Plus returns the counts with those of others.
@@ -168,8 +196,7 @@ func (r *Run) KeepStep(step flow.Step) error {
 	if err := r.host.KeepStep(step); err != nil {
 		return err
 	}
-	node := NodeEvent(step)
-	r.notify(Event{Node: &node})
+	r.Show(NodeEvent(step))
 	return nil
 }
 
@@ -293,6 +320,9 @@ func (r *Run) Built(event runtime.BuildEvent) { r.Tell(Event{Build: &event}) }
 
 // Tell passes on an event that is no transition.
 func (r *Run) Tell(event Event) { r.tell(r.maskedEvent(event)) }
+
+// Show has the observer see what is stored by other means.
+func (r *Run) Show(data api.EventData) { r.notify(Event{Data: data}) }
 
 func (r *Run) tell(event Event) {
 	r.notify(event)

@@ -79,7 +79,7 @@ func TestAStepIsToldWhenItIsKept(t *testing.T) {
 	if err := r.KeepStep(step); err != nil {
 		t.Fatal(err)
 	}
-	want := []Event{{Run: "id", Unit: "u", Parent: "p", Node: &api.NodeEvent{Address: "a#2", Try: 3, State: api.FailedStep, Run: "r", Cached: true, Action: "x", ErrorKind: "k"}}}
+	want := []Event{{Run: "id", Unit: "u", Parent: "p", Data: api.NodeEvent{Address: "a#2", Try: 3, State: api.FailedStep, Run: "r", Cached: true, Action: "x", ErrorKind: "k"}}}
 	if diff := cmp.Diff(want, told); diff != "" { // without its values
 		t.Error(diff)
 	}

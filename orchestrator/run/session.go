@@ -73,8 +73,8 @@ func (r *Run) tellSession(saved any, told []api.AgentEvent) (json.RawMessage, er
 		return nil, err
 	}
 	r.Session.Saved = raw
-	for i := range told {
-		r.notify(Event{Agent: &told[i]})
+	for _, e := range told {
+		r.Show(e)
 	}
 	return raw, nil
 }

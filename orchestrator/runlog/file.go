@@ -1,3 +1,14 @@
+// Package runlog keeps what the program of a run writes to stdout and stderr: a file in the run's
+// directory, a JSON object a line.
+//
+//	File.Add   appends an entry
+//	File.Seen  counts what an earlier process kept of an attempt
+//	Tail       reads a file that may be growing
+//	LastWords  what a run that failed wrote last
+//
+// It must not know how a run is led, nor who reads.
+//
+// Its Go API may change with every release: see docs/stability.md.
 package runlog
 
 import (
@@ -79,12 +90,8 @@ func (l *File) Seen(attempt int) run.Lines {
 			_ = f.Truncate(r.offset) // else the next line would be lost with it
 			return seen
 		}
-		switch {
-		case entry.Attempt != attempt:
-		case entry.Stream == "stdout":
-			seen.Stdout++
-		default:
-			seen.Stderr++
+		if entry.Attempt == attempt {
+			seen.Count(entry.Stream)
 		}
 	}
 }

@@ -1,9 +1,27 @@
+// Package servicetest has the one harness of tests of a whole Service: a real orchestrator.Service with the real kinds,
+// over the fake engine and a home of its own. Services come and go over one home and one engine; a program is a Go
+// function, chosen by its unit's name.
+//
+//	New            makes the home, the units and the engine, and starts a Service
+//	Submit, Await  have a run accepted, and wait for its very end
+//	Stop, Start    end the Service at once; the next one goes on with what runs
+//	Reboot         the next Service finds an engine without containers
+//	OnCall         has the engine fail, wait, or tell when it is asked
+//
+// The tests here are of what a process leaves: its form (goldens), and that from every moment at which something is
+// stored the next process comes to the same end (the crash table).
+//
+// A test that uses it is external, since orchestrator can't import it. At the end of each test nothing may be left: no
+// container, and no file of a run that is over.
+//
+// It must not know Docker, HTTP or a terminal.
+//
+// Its Go API may change with every release: see docs/stability.md.
 package servicetest
 
 import (
 	"context"
 	"encoding/json"
-	"io"
 	"maps"
 	"path/filepath"
 	"sync"
@@ -13,14 +31,25 @@ import (
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/capsule/unit"
-	"github.com/agent-on-demand/aod/internal/pause"
+	"github.com/agent-on-demand/aod/handoff/egress"
+	"github.com/agent-on-demand/aod/handoff/upstream"
 	"github.com/agent-on-demand/aod/internal/testing/testkit"
 	"github.com/agent-on-demand/aod/orchestrator"
+	"github.com/agent-on-demand/aod/orchestrator/feature"
+	"github.com/agent-on-demand/aod/orchestrator/feature/artifacts"
+	"github.com/agent-on-demand/aod/orchestrator/feature/egresses"
+	"github.com/agent-on-demand/aod/orchestrator/feature/mcpsessions"
+	"github.com/agent-on-demand/aod/orchestrator/feature/messages"
+	"github.com/agent-on-demand/aod/orchestrator/feature/models"
 	"github.com/agent-on-demand/aod/orchestrator/feature/pushes"
+	"github.com/agent-on-demand/aod/orchestrator/feature/schedules"
+	"github.com/agent-on-demand/aod/orchestrator/feature/upstreams"
 	"github.com/agent-on-demand/aod/orchestrator/kind/container"
 	"github.com/agent-on-demand/aod/orchestrator/kind/flow"
 	"github.com/agent-on-demand/aod/orchestrator/kind/remote"
 	"github.com/agent-on-demand/aod/orchestrator/run"
+	"github.com/agent-on-demand/aod/orchestrator/spool"
+	"github.com/agent-on-demand/aod/orchestrator/units"
 	"github.com/agent-on-demand/aod/runtime"
 	"github.com/agent-on-demand/aod/runtime/docker/dockertest"
 	"github.com/agent-on-demand/aod/runtime/enginetest"
@@ -28,11 +57,15 @@ import (
 
 // Settings are those of a harness, and of the Services and kinds that it makes.
 type Settings struct {
-	orchestrator.Options // Home: default a temporary directory; Kinds: go before those that the harness makes
+	orchestrator.Options // Home: default a temporary directory; Kinds and Features: beside those that the harness makes
 	Containers           container.Options
 	Remote               remote.Options
-	Render               pushes.Render      // of pushes; nil: there are none
-	Programs             map[string]Program // by the unit's name
+	Models               models.Models
+	Upstreams            *upstream.Upstreams
+	Egress               *egress.Door // default one without exceptions
+	Pushes               pushes.Options
+	Render               pushes.Render // of pushes; nil: there are none
+	Programs             Programs
 	// Wrap is what each new Service has in place of the engine; nil: the engine itself.
 	Wrap func(container.Engine) container.Engine
 
@@ -73,10 +106,10 @@ func New(t testing.TB, options ...Option) *Harness {
 	h.Settings = Settings{
 		Options: orchestrator.Options{
 			Sources: []string{t.TempDir()}, Concurrency: 4, Retries: 3, RetryDelay: time.Millisecond,
-			Units: map[string]orchestrator.UnitSettings{},
+			Units: map[string]units.Settings{},
 		},
 		Containers: container.Options{Units: map[string]container.Extra{}},
-		Programs:   map[string]Program{},
+		Programs:   Programs{},
 	}
 	for _, option := range append([]Option{Capsule("worker", workerAgent, workerSchema, h.work)}, options...) {
 		option(t, &h.Settings)
@@ -84,10 +117,9 @@ func New(t testing.TB, options ...Option) *Harness {
 	if h.Settings.Home == "" {
 		h.Settings.Home = filepath.Join(t.TempDir(), "server")
 	}
-	h.Engine = newEngine(h.run)
-	h.Engine.Hook, h.Engine.Lost = h.called, h.returned
+	h.Reboot()
 	if !h.Settings.Keeps {
-		t.Cleanup(h.nothingLeft)
+		t.Cleanup(h.NothingLeft)
 	}
 	if !h.Settings.Away {
 		h.Start()
@@ -95,12 +127,14 @@ func New(t testing.TB, options ...Option) *Harness {
 	return h
 }
 
-func newEngine(program enginetest.Program) *enginetest.Fake {
-	engine := enginetest.NewFake(enginetest.WithInit(program))
-	engine.AddImage(runtime.Image{
+// Reboot has the next Service find an engine with the one image that units are made of, and nothing
+// else.
+func (h *Harness) Reboot() {
+	h.Engine = enginetest.NewFake(enginetest.WithInit(h.Settings.Programs.Run))
+	h.Engine.AddImage(runtime.Image{
 		ID: "sha256:debian", Tags: []string{dockertest.Image}, Cmd: []string{"bash"}, OS: "linux", Arch: "amd64",
 	})
-	return engine
+	h.Engine.Hook, h.Engine.Lost = h.called, h.returned
 }
 
 // Open makes a Service that hasn't started: it has locked the home, and no run goes on.
@@ -108,7 +142,18 @@ func (h *Harness) Open() {
 	h.Helper()
 	opts := h.Settings
 	opts.Containers.Logger, opts.Containers.Limits = opts.Logger, opts.Limits
+	if opts.Egress == nil {
+		opts.Egress = egress.New(egress.Options{})
+	}
 	opts.Remote.Logger, opts.Remote.Door = opts.Logger, opts.Egress
+	told := pushes.NewFeature(opts.Pushes)
+	told.Render(opts.Render)
+	opts.Features = append(
+		[]feature.Feature{
+			models.New(opts.Models), upstreams.New(opts.Upstreams), egresses.New(opts.Egress), artifacts.New(),
+			messages.New(), told, schedules.New(nil), mcpsessions.New(0),
+		},
+		opts.Features...)
 	engine := container.Engine(h.Engine)
 	if opts.Wrap != nil {
 		engine = opts.Wrap(engine)
@@ -124,7 +169,6 @@ func (h *Harness) Open() {
 	if err != nil {
 		h.Fatal(err)
 	}
-	service.RenderPushes(opts.Render)
 	h.Service, h.closed = service, false
 }
 
@@ -156,11 +200,11 @@ func (h *Harness) Restart() {
 // Submit has a run of a unit accepted, and returns its id.
 func (h *Harness) Submit(unit string, input any) string {
 	h.Helper()
-	return h.Send(orchestrator.Submission{Unit: unit, Input: JSON(input)})
+	return h.Send(spool.Submission{Unit: unit, Input: JSON(input)})
 }
 
 // Send has a submission accepted, and returns the id of its run.
-func (h *Harness) Send(sub orchestrator.Submission) string {
+func (h *Harness) Send(sub spool.Submission) string {
 	h.Helper()
 	record, _, err := h.Service.Submit(context.Background(), sub)
 	if err != nil {
@@ -183,7 +227,7 @@ func (h *Harness) Await(id string) api.Record {
 	h.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), testkit.Patience)
 	defer cancel()
-	if _, err := h.Service.Await(ctx, id); err != nil {
+	if _, err := h.Service.Runs.Await(ctx, id); err != nil {
 		h.Fatal(err)
 	}
 	return h.Until(id, run.Over)
@@ -194,7 +238,7 @@ func (h *Harness) Until(id string, is func(api.Record) bool) (record api.Record)
 	h.Helper()
 	h.Within("run "+id, func() bool {
 		var err error
-		if record, err = h.Service.Get(context.Background(), id); err != nil {
+		if record, err = h.Service.Runs.Get(context.Background(), id); err != nil {
 			h.Fatal(err)
 		}
 		return is(record)
@@ -274,31 +318,10 @@ func (h *Harness) returned(method string) error {
 	return do(method)
 }
 
-// run is the program of every container.
-func (h *Harness) run(ctx context.Context, spec runtime.ContainerSpec, stdout, stderr io.Writer) int {
-	program := h.Settings.Programs[spec.Labels[runtime.LabelUnit]]
-	if program == nil {
-		return exitNoProgram
-	}
-	terminated := enginetest.Terminated(ctx)
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	go func() {
-		select {
-		case <-terminated:
-			cancel()
-		case <-ctx.Done():
-		}
-	}()
-	code := program(ctx, Sandbox{Spec: spec, Stdout: stdout, Stderr: stderr})
-	if pause.Over(terminated) {
-		return exitTerminated
-	}
-	return code
-}
-
-// nothingLeft holds at the end of every test: all runs have come to theirs.
-func (h *Harness) nothingLeft() {
+// NothingLeft ends the Service when all runs have come to their ends: it has let nothing lie about. It
+// holds at the end of every test.
+func (h *Harness) NothingLeft() {
+	h.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), testkit.Patience)
 	defer cancel()
 	h.OnCall(nil)

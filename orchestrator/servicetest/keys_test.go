@@ -12,7 +12,10 @@ import (
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/capsule"
 	"github.com/agent-on-demand/aod/orchestrator"
+	"github.com/agent-on-demand/aod/orchestrator/feature/messages"
+	"github.com/agent-on-demand/aod/orchestrator/keys"
 	"github.com/agent-on-demand/aod/orchestrator/servicetest"
+	"github.com/agent-on-demand/aod/orchestrator/spool"
 )
 
 // keySession is the id of a session: the fingerprints of its turns are made of it.
@@ -32,11 +35,11 @@ func withFile() *api.MessageEvent {
 }
 
 // submissions are by their keys. Each asks for something else, and the last ones for all at once.
-func submissions(h *servicetest.Harness) map[string]orchestrator.Submission {
+func submissions(h *servicetest.Harness) map[string]spool.Submission {
 	h.Helper()
 	start := capsule.AgentStart{Env: map[string]string{"MODE": "fast", "LANG": "é"}, Dir: "sub"}
 	metadata := map[string]string{"user_id": "ada", "b": "<&>"}
-	return map[string]orchestrator.Submission{
+	return map[string]spool.Submission{
 		"nothing":    {Unit: "any"},
 		"input":      {Unit: "any", Input: []byte(`{ "b": 1.0, "a": "é<&>",  "big": 12345678901234567890 }`)},
 		"files":      {Unit: "teller", Files: spoolOf(h, "doc", "in.txt", "content")},
@@ -162,7 +165,7 @@ func (r runs) sendAll(h *servicetest.Harness) iter.Seq2[string, string] {
 			h.Await(id)
 			yield(key, id)
 		}
-		yield("resent", h.Send(orchestrator.Submission{Unit: "any", Resend: "a digest", Context: "thread"}))
+		yield("resent", h.Send(spool.Submission{Unit: "any", Resend: "a digest", Context: "thread"}))
 		yield("again", r.rerun(h, "again", api.Rerun{}))
 		yield("from", r.rerun(h, "from", api.Rerun{From: "each", Set: []byte(`{"a": 1.0}`)}))
 		r.tell(h)
@@ -182,14 +185,16 @@ func (r runs) rerun(h *servicetest.Harness, key string, from api.Rerun) string {
 func (r runs) tell(h *servicetest.Harness) {
 	h.Helper()
 	ctx := context.Background()
-	_, err := h.Service.SayOnce(ctx, r.heard, "said", everything, nil)
-	err = errors.Join(err,
-		h.Service.SayResent(ctx, r.heard, "a digest", everything),
-		h.Service.AnswerResent(ctx, r.asks, "a digest", r.question, api.Answer{Action: "approve"}))
+	told, _ := orchestrator.FeatureOf[*messages.Feature](h.Service)
+	_, err := told.SayOnce(ctx, r.heard, "said", everything, nil)
+	once, refused := keys.Resent("a digest", r.heard)
+	_, resent := told.Say(ctx, r.heard, once, everything, nil)
+	err = errors.Join(err, refused, resent,
+		h.Service.Resends.Answer(ctx, r.asks, "a digest", r.question, api.Answer{Action: "approve"}))
 	if err != nil {
 		h.Fatal(err)
 	}
-	said, err := h.Service.Messages(ctx, r.heard, 0, 0)
+	said, err := told.List(ctx, r.heard, 0, 0)
 	if err != nil || len(said.Messages) != 2 {
 		h.Fatal(said, err)
 	}

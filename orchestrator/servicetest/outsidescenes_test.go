@@ -28,7 +28,9 @@ import (
 	"github.com/agent-on-demand/aod/orchestrator"
 	"github.com/agent-on-demand/aod/orchestrator/feature/models"
 	"github.com/agent-on-demand/aod/orchestrator/feature/pushes"
+	"github.com/agent-on-demand/aod/orchestrator/feature/schedules"
 	"github.com/agent-on-demand/aod/orchestrator/servicetest"
+	"github.com/agent-on-demand/aod/orchestrator/spool"
 )
 
 // serve is a server elsewhere. A request that it doesn't answer ends with its client.
@@ -46,13 +48,21 @@ func held(r *http.Request, gate <-chan struct{}) bool {
 	return await(r.Context(), gate)
 }
 
+// tell has somebody know who waits, or will.
+func tell(channel chan<- struct{}) {
+	select {
+	case channel <- struct{}{}:
+	default:
+	}
+}
+
 // modelScene has a run that asked a model and a service, and waits for a second answer of the model.
 func modelScene(t testing.TB) *scene {
-	gate, s, asking, goOn := make(chan struct{}), &scene{}, make(chan struct{}, 10), make(chan struct{})
+	gate, s, asking, goOn := make(chan struct{}), &scene{}, make(chan struct{}, 1), make(chan struct{})
 	provider := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		if strings.Contains(string(body), "second") {
-			asking <- struct{}{}
+			tell(asking)
 			if !held(r, gate) {
 				return
 			}
@@ -98,13 +108,16 @@ func modelScene(t testing.TB) *scene {
 		}
 		<-asking
 	}
-	s.goOn = func(*servicetest.Harness) { close(gate) }
+	s.goOn = func(*servicetest.Harness) {
+		close(goOn)
+		close(gate)
+	}
 	return s
 }
 
 func hasEvent(h *servicetest.Harness, id string, kind api.EventType) bool {
 	h.Helper()
-	for event, err := range h.Service.Past(context.Background(), id, 0) {
+	for event, err := range h.Service.Feed.Past(context.Background(), id, 0) {
 		if err != nil {
 			h.Fatal(err)
 		}
@@ -139,6 +152,16 @@ func gatewayTo(t testing.TB, url string) *gateway.Gateway {
 	return made
 }
 
+func pushesOf(h *servicetest.Harness) *pushes.Feature {
+	feature, _ := orchestrator.FeatureOf[*pushes.Feature](h.Service)
+	return feature
+}
+
+// backlog is what receivers still have to be told.
+func backlog(h *servicetest.Harness) (int64, error) {
+	return pushesOf(h).PushBacklog(context.Background())
+}
+
 // pushScene has a receiver that is told nothing before the process ends, and then all.
 func pushScene(t testing.TB) *scene {
 	gate, s := make(chan struct{}), &scene{}
@@ -147,26 +170,31 @@ func pushScene(t testing.TB) *scene {
 	s.plain = map[string]string{url: "<hook>"}
 	s.options = []servicetest.Option{servicetest.Set(func(o *servicetest.Settings) {
 		private := []outside.Exception{{Host: "hook.example", Addr: netip.MustParseAddr("127.0.0.1")}}
-		o.Pushes = orchestrator.Pushes{On: true, Options: pushes.Options{
+		o.Pushes = pushes.Options{
 			Door: egress.New(egress.Options{Private: private}), Delay: time.Millisecond, Timeout: testkit.Patience,
-		}}
+		}
 		o.Render = func(_ context.Context, run string, e api.Event) ([]byte, string, error) {
 			body, err := json.Marshal(map[string]any{"run": run, "event": e})
 			return body, "application/json", err
 		}
 	})}
 	s.begin = func(h *servicetest.Harness) {
-		h.Until(h.Send(orchestrator.Submission{
+		ctx := pushesOf(h).WithTargets(context.Background(),
+			[]api.PushConfig{{ID: "p", URL: url, Token: "token", Scheme: "Bearer", Credentials: "credentials"}})
+		record, _, err := h.Service.Submit(ctx, spool.Submission{
 			Unit: "worker", Input: servicetest.JSON(servicetest.Orders{Mark: "told", Until: "gate"}),
-			Pushes: []api.PushConfig{{ID: "p", URL: url, Token: "token", Scheme: "Bearer", Credentials: "credentials"}},
-		}), servicetest.Running)
+		})
+		if err != nil {
+			h.Fatal(err)
+		}
+		h.Until(record.ID, servicetest.Running)
 	}
 	s.goOn = func(h *servicetest.Harness) {
 		close(gate)
 		h.OpenGate("gate")
 		over(h, "worker")
 		h.Within("all is told", func() bool {
-			n, err := h.Service.PushBacklog(context.Background())
+			n, err := backlog(h)
 			return err == nil && n == 0
 		})
 	}
@@ -181,7 +209,7 @@ const farSchema = `{
 // remoteScene has a run of an agent that speaks the agent HTTP contract, and one of an agent that speaks
 // A2A, both of which wait for their agents.
 func remoteScene(t testing.TB) *scene {
-	gate, s, asked, known := make(chan struct{}), &scene{}, make(chan struct{}, 10), keptTask{}
+	gate, s, asked, known := make(chan struct{}), &scene{}, make(chan struct{}, 1), keptTask{}
 	words := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		raw, _ := io.ReadAll(r.Body)
 		asking, err := agenthttp.ParseRequest(raw)
@@ -189,13 +217,14 @@ func remoteScene(t testing.TB) *scene {
 			http.Error(w, "no request of the contract", http.StatusBadRequest)
 			return
 		}
-		asked <- struct{}{}
+		tell(asked)
 		if held(r, gate) {
 			w.Header().Set("Content-Type", "application/json")
 			_, _ = fmt.Fprintf(w, `{"request_id":%q,"task_type":%q,"status":"ok","outputs":{"words":3}}`,
 				asking.RequestID, asking.TaskType)
 		}
 	})
+	s.dies = "the agent may do the task" // it isn't asked twice
 	peer := peertest.New(t, peertest.Forms[0], true)
 	s.plain = map[string]string{words.URL: "<words>", peer.URL: "<peer>"}
 	remote := func(name, url, more string) servicetest.Option {
@@ -286,23 +315,24 @@ func scheduleScene(testing.TB) *scene {
 			Cron: "0 3 1 1 *", Timezone: "Europe/Berlin", Missed: api.MissedSkip, Grace: "2h",
 			Overlap: api.OverlapQueue, Jitter: "1m", Until: &until, Count: 9,
 		}
-		schedules, ctx := h.Service.Schedules(), access.WithClient(context.Background(), "ci")
-		if _, _, err := schedules.Put(ctx, "one", spec, spoolOf(h, "doc", "in.txt", "content")); err != nil {
+		of, _ := orchestrator.FeatureOf[*schedules.Scheduler](h.Service)
+		ctx := access.WithClient(context.Background(), "ci")
+		if _, _, err := of.Put(ctx, "one", spec, spoolOf(h, "doc", "in.txt", "content")); err != nil {
 			h.Fatal(err)
 		}
-		first, err := schedules.Run(context.Background(), "one")
+		first, err := of.Begin(context.Background(), "one")
 		if err != nil {
 			h.Fatal(err)
 		}
 		h.Until(first.ID, servicetest.Running)
 		every := api.ScheduleSpec{Unit: "worker", Every: "24h"}
-		if _, _, err := schedules.Put(context.Background(), "two", every, nil); err != nil {
+		if _, _, err := of.Put(context.Background(), "two", every, nil); err != nil {
 			h.Fatal(err)
 		}
-		if _, err := schedules.Pause(context.Background(), "two", true); err != nil {
+		if _, err := of.Pause(context.Background(), "two", true); err != nil {
 			h.Fatal(err)
 		}
-		if _, err := h.Service.DisableUnit(context.Background(), "other"); err != nil {
+		if _, err := h.Service.Units.Disable(context.Background(), "other"); err != nil {
 			h.Fatal(err)
 		}
 	}
@@ -330,7 +360,7 @@ func poolScene(testing.TB) *scene {
 	}
 	s.begin = func(h *servicetest.Harness) {
 		h.Within("a sandbox waits", func() bool {
-			units := h.Service.Pool().Units
+			units := h.Service.Figures.Pool().Units
 			return len(units) > 0 && len(units[0].Waiting) == 1
 		})
 		h.Containers.Pool().Pause("warm", time.Now().Add(time.Hour))

@@ -16,7 +16,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/agent-on-demand/aod/internal/pause"
 	"github.com/agent-on-demand/aod/runtime"
+	"github.com/agent-on-demand/aod/runtime/enginetest"
 	"github.com/agent-on-demand/aod/runtime/initreport"
 )
 
@@ -32,6 +34,32 @@ const (
 
 // Program is what a container runs; it returns its exit code. The end of ctx is SIGTERM or SIGKILL.
 type Program func(ctx context.Context, s Sandbox) int
+
+// Programs are by the names of their units.
+type Programs map[string]Program
+
+// Run is the program of every container: it runs that of the container's unit.
+func (p Programs) Run(ctx context.Context, spec runtime.ContainerSpec, stdout, stderr io.Writer) int {
+	program := p[spec.Labels[runtime.LabelUnit]]
+	if program == nil {
+		return exitNoProgram
+	}
+	terminated := enginetest.Terminated(ctx)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		select {
+		case <-terminated:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	code := program(ctx, Sandbox{Spec: spec, Stdout: stdout, Stderr: stderr})
+	if pause.Over(terminated) {
+		return exitTerminated
+	}
+	return code
+}
 
 // Sandbox is what a program has around it.
 type Sandbox struct {
@@ -72,13 +100,23 @@ func (s Sandbox) Output(result any) {
 // Print appends to the stdout of a program for which that is a file: of an agent, or an Agentic Unit.
 // What a program prints that was killed meanwhile is lost anyway.
 func (s Sandbox) Print(text string) {
-	at := slices.Index(s.Spec.Entrypoint, "-stdout")
-	out, err := os.OpenFile(s.Path(s.Spec.Entrypoint[at+1]), os.O_APPEND|os.O_WRONLY, 0)
+	out, err := os.OpenFile(s.stdout(), os.O_APPEND|os.O_WRONLY, 0)
 	if err != nil {
 		return
 	}
 	defer out.Close()
 	_, _ = io.WriteString(out, text)
+}
+
+// Printed is what was printed to such a stdout so far.
+func (s Sandbox) Printed() string {
+	raw, _ := os.ReadFile(s.stdout())
+	return string(raw)
+}
+
+func (s Sandbox) stdout() string {
+	at := slices.Index(s.Spec.Entrypoint, "-stdout")
+	return s.Path(s.Spec.Entrypoint[at+1])
 }
 
 // Fed are the lines that the program of a living session was given on its stdin so far. An init would

@@ -11,9 +11,10 @@ import (
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/internal/access"
-	"github.com/agent-on-demand/aod/orchestrator"
+	"github.com/agent-on-demand/aod/orchestrator/questions"
 	"github.com/agent-on-demand/aod/orchestrator/servicetest"
 	"github.com/agent-on-demand/aod/orchestrator/spool"
+	"github.com/agent-on-demand/aod/orchestrator/units"
 )
 
 // scenes are by the names of their goldens.
@@ -67,13 +68,13 @@ func capsuleScene(testing.TB) *scene {
 		servicetest.Capsule("teller", "description: It tells.\nlimits: {timeout: 2m}\n", teller, tell),
 		servicetest.Tools("teller", "- {name: work, capsule: worker}\n"),
 		servicetest.Set(func(s *servicetest.Settings) {
-			s.Units["teller"] = orchestrator.UnitSettings{Concurrency: 3}
+			s.Units["teller"] = units.Settings{Concurrency: 3}
 		}),
 	}
 	s.begin = func(h *servicetest.Harness) {
 		files := spoolOf(h, "doc", "in.txt", "content")
 		ctx := access.WithClient(context.Background(), "ci")
-		record, _, err := h.Service.Submit(ctx, orchestrator.Submission{
+		record, _, err := h.Service.Submit(ctx, spool.Submission{
 			Unit: "teller", Input: []byte(`{"n": 7}`), Files: files, Timeout: time.Minute, Within: 50 * time.Second,
 			Metadata: map[string]string{"user_id": "ada"}, Context: "thread", Key: "key",
 			Message:     &api.MessageEvent{ID: "m", Role: api.RoleUser, Parts: []api.Part{{Text: "go"}}},
@@ -115,7 +116,7 @@ func asked(h *servicetest.Harness, id string) {
 func logged(h *servicetest.Harness, id string) {
 	h.Helper()
 	h.Within("a line", func() (is bool) {
-		for _, err := range h.Service.Log(context.Background(), id, false) {
+		for _, err := range h.Service.Feed.Log(context.Background(), id, false) {
 			return err == nil
 		}
 		return false
@@ -128,12 +129,12 @@ func answer(h *servicetest.Harness, action string) {
 	var open api.QuestionPage
 	h.Within("a question", func() (is bool) {
 		var err error
-		if open, err = h.Service.Questions(context.Background(), orchestrator.QuestionFilter{}); err != nil {
+		if open, err = h.Service.Questions.List(context.Background(), questions.Filter{}); err != nil {
 			h.Fatal(err)
 		}
 		return len(open.Questions) == 1
 	})
-	if err := h.Service.Answer(context.Background(), open.Questions[0].ID, api.Answer{Action: action, By: "ada"}); err != nil {
+	if err := h.Service.Questions.Answer(context.Background(), open.Questions[0].ID, api.Answer{Action: action, By: "ada"}); err != nil {
 		h.Fatal(err)
 	}
 }
@@ -196,7 +197,7 @@ output: {all: "${{ state.all }}"}
 // over returns when the one run of a unit is over.
 func over(h *servicetest.Harness, unit string) {
 	h.Helper()
-	page, err := h.Service.List(context.Background(), api.Filter{Unit: unit})
+	page, err := h.Service.Runs.List(context.Background(), api.Filter{Unit: unit})
 	if err != nil || len(page.Runs) != 1 {
 		h.Fatal(len(page.Runs), err)
 	}

@@ -149,9 +149,7 @@ func query(t testing.TB, db *sql.DB, text string) (all []map[string]any) {
 // decoded reads JSON with its numbers as they are written.
 func decoded(t testing.TB, raw []byte) (value any) {
 	t.Helper()
-	decoder := json.NewDecoder(bytes.NewReader(raw))
-	decoder.UseNumber()
-	if err := decoder.Decode(&value); err != nil {
+	if err := unmarshal(raw, &value); err != nil {
 		t.Fatalf("%v in %q", err, raw)
 	}
 	return value

@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
+	"io/fs"
 	"net"
 	"os"
 	"path"
@@ -38,6 +40,12 @@ type scene struct {
 	// when all has begun; nil: none.
 	plain map[string]string
 	learn func(h *servicetest.Harness)
+	// dies is the error of a run that can't go on after a kill at one moment; "": each can.
+	dies string
+	// begins is set where runs begin by themselves, also after a kill.
+	begins bool
+	// judge holds what has come to its end against what has to be, after any kill; nil: nothing more.
+	judge func(h *servicetest.Harness)
 	// found is set when programs of the scene were begun by an earlier process.
 	found atomic.Bool
 }
@@ -109,7 +117,7 @@ func (s *scene) goesOn(h *servicetest.Harness, name string) {
 // rests reports whether no run goes on.
 func rests(h *servicetest.Harness) bool {
 	h.Helper()
-	page, err := h.Service.List(context.Background(), api.Filter{Active: true})
+	page, err := h.Service.Runs.List(context.Background(), api.Filter{Active: true})
 	if err != nil {
 		h.Fatal(err)
 	}
@@ -121,25 +129,25 @@ func putBack(h *servicetest.Harness, left snapshot, plain map[string]string) {
 	h.Helper()
 	words := newReading(h, plain)
 	words.real(h, snapshot{Files: left.Files}).restoreFiles(h, h.Settings.Home)
-	linkSandboxes(h, words, left)
+	linkSandboxes(h, words.real(h, snapshot{Rows: map[string][]map[string]any{"runs": left.Rows["runs"]}}).Rows["runs"])
 	for _, i := range words.real(h, snapshot{Images: left.Images}).Images {
 		h.Engine.AddImage(runtime.Image{
 			ID: i.ID, Tags: i.Tags, Labels: i.Labels, Cmd: []string{"bash"}, OS: "linux", Arch: "amd64",
 		})
 	}
-	for _, c := range left.Containers {
-		word := c.ID
-		c.ID = ""
-		words.known[word] = begun(h, words.real(h, snapshot{Containers: []keptContainer{c}}).Containers[0])
+	for i, c := range left.Containers {
+		id := fmt.Sprintf("%064x", 1000+i)
+		words.known[c.ID], c.ID = id, id
+		begun(h, words.real(h, snapshot{Containers: []keptContainer{c}}).Containers[0])
 	}
 	words.real(h, snapshot{Rows: left.Rows}).restoreRows(h, h.Settings.Home)
 }
 
 // linkSandboxes leads from where a sandbox waited, and was mounted, to where its directories were moved
 // for a run.
-func linkSandboxes(h *servicetest.Harness, words *reading, left snapshot) {
+func linkSandboxes(h *servicetest.Harness, runs []map[string]any) {
 	h.Helper()
-	for _, row := range left.Rows["runs"] {
+	for _, row := range runs {
 		var private struct {
 			Kind struct{ Sandboxes map[string]string }
 		}
@@ -147,8 +155,9 @@ func linkSandboxes(h *servicetest.Harness, words *reading, left snapshot) {
 			h.Fatal(err)
 		}
 		for attempt, sandbox := range private.Kind.Sandboxes {
-			moved := words.text(h, fmt.Sprintf("<home>/runs/%s/%s", row["id"], attempt))
-			if err := os.Symlink(moved, words.text(h, "<home>/pool/"+sandbox)); err != nil {
+			moved := filepath.Join(h.Settings.Home, "runs", row["id"].(string), attempt)
+			waited := filepath.Join(h.Settings.Home, "pool", sandbox)
+			if err := os.Symlink(moved, waited); err != nil && !errors.Is(err, fs.ErrExist) { // not moved yet
 				h.Fatal(err)
 			}
 		}
@@ -159,8 +168,9 @@ func linkSandboxes(h *servicetest.Harness, words *reading, left snapshot) {
 // of arguments, these, and the environment.
 const parkMessage = "\x00\x00\x00\x04\x00\x000\x00"
 
-// begun makes a container whose program was begun by a process that is gone, and returns its id.
-func begun(h *servicetest.Harness, c keptContainer) string {
+// begun has a container that was started by a process that is gone. One that waits for its run begins
+// only when its directories have been moved to that.
+func begun(h *servicetest.Harness, c keptContainer) {
 	h.Helper()
 	aod, err := os.Open(c.Mounts[path.Dir(initreport.ControlPath)]) // the path of the socket is too long for an address
 	if err != nil {
@@ -172,11 +182,8 @@ func begun(h *servicetest.Harness, c keptContainer) string {
 		h.Fatal(err)
 	}
 	defer listener.Close()
-	id, err := h.Engine.Create(context.Background(), c.spec())
-	if err == nil {
-		err = h.Engine.Start(context.Background(), id)
-	}
-	if err != nil {
+	h.Engine.Adopt(c.ID, c.spec())
+	if err := h.Engine.Start(context.Background(), c.ID); err != nil {
 		h.Fatal(err)
 	}
 	if slices.Contains(c.Entrypoint, initreport.ControlPath) {
@@ -184,7 +191,7 @@ func begun(h *servicetest.Harness, c keptContainer) string {
 		if err != nil {
 			h.Fatal(err)
 		}
-		if slices.Contains(c.Entrypoint, "-park") {
+		if slices.Contains(c.Entrypoint, "-park") && c.moved() {
 			_, err = host.Write([]byte(parkMessage))
 		}
 		_ = host.Close() // as that of a process that dies
@@ -192,7 +199,12 @@ func begun(h *servicetest.Harness, c keptContainer) string {
 			h.Fatal(err)
 		}
 	}
-	return id
+}
+
+// moved reports whether the container's directories stand at a run's.
+func (c keptContainer) moved() bool {
+	info, err := os.Lstat(filepath.Dir(c.Mounts["/io"]))
+	return err == nil && info.Mode()&fs.ModeSymlink != 0
 }
 
 func goldenPath(name string) string { return filepath.Join("testdata", name+".json") }

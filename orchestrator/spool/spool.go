@@ -1,3 +1,14 @@
+// Package spool receives the files of a submission before its run exists.
+//
+//	New              makes an empty spool, in a directory of its own
+//	Spool.Add        receives a file, while there is room for it
+//	Spool.AddProject receives the project that the run works on
+//	Spool.Inputs     are the files as a run takes them, Spool.Project what stores its project
+//	Spool.Remove     removes what no run took
+//
+// It must not know who submits, what the files are for, or how a run is made.
+//
+// Its Go API may change with every release: see docs/stability.md.
 package spool
 
 import (
@@ -174,4 +185,25 @@ func (p *Spool) Project() run.PlaceProject {
 		defer func() { _ = f.Close() }() // read only
 		return workspace.Unpack(dir, f, o)
 	}
+}
+
+// roomStep is how much is received between two looks at the room that is left.
+const roomStep = 8 << 20
+
+// roomWriter stops writing where the room ends: many may write at once.
+type roomWriter struct {
+	io.Writer
+	room func(need int64) error
+	left int64 // bytes until the next look
+	err  error // why it stopped
+}
+
+func (w *roomWriter) Write(p []byte) (int, error) {
+	if w.left -= int64(len(p)); w.left < 0 {
+		if w.err = w.room(0); w.err != nil {
+			return 0, w.err
+		}
+		w.left = roomStep
+	}
+	return w.Writer.Write(p)
 }

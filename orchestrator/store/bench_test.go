@@ -11,7 +11,7 @@ import (
 func among(b *testing.B, n int) *Store {
 	b.Helper()
 	s := openAt(b, filepath.Join(b.TempDir(), "aod.db"))
-	tx, err := s.writer.db.Begin()
+	tx, err := s.core.writer.db.Begin()
 	must(b, err)
 	for i := range n {
 		r := ended(aRun(i))
@@ -28,22 +28,25 @@ func among(b *testing.B, n int) *Store {
 
 func benchmarkList(b *testing.B, n int) {
 	s := among(b, n)
-	must(b, s.Insert(b.Context(), aRun(n), Key{}))
+	must(b, s.Runs.Insert(b.Context(), aRun(n), Key{}))
 	for name, f := range map[string]Filter{
 		"all": {}, "unit": {Unit: "hello"}, "states": {Unit: "hello", States: []string{"failed", "timeout", "running"}}, "unfinished": {Unfinished: true},
 		"metadata": {Metadata: map[string]string{"mode": "DEMO"}}, "metadata of few": {Metadata: map[string]string{"mode": "DEMO", "user_id": "7"}},
 		"metadata of none": {Metadata: map[string]string{"mode": "DEMO"}, Unit: "nothing"},
+		"metadata of all":  {Metadata: map[string]string{"mode": "DEMO"}, Unit: "hello", States: []string{"completed", "failed"}},
+		"rare state":       {States: []string{"running"}}, "of no maker": {MadeBy: "nobody"},
+		"few of a unit": {Root: "none", Unit: "hello", States: []string{"completed", "failed"}},
 	} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
-				_, err := s.Runs(b.Context(), f)
+				_, err := s.Runs.List(b.Context(), f)
 				must(b, err)
 			}
 		})
 	}
 	b.Run("recovery", func(b *testing.B) {
 		for b.Loop() {
-			_, err := s.Unfinished(b.Context())
+			_, err := s.Runs.Unfinished(b.Context())
 			must(b, err)
 		}
 	})
@@ -56,8 +59,8 @@ func benchmarkInsert(b *testing.B, n int) {
 	s := among(b, n)
 	for b.Loop() {
 		r := aRun(n)
-		must(b, s.Insert(b.Context(), r, Key{Value: r.ID}, event("state")))
-		must(b, s.Save(b.Context(), ended(r), event("end")))
+		must(b, s.Runs.Insert(b.Context(), r, Key{Value: r.ID}, event("state")))
+		must(b, s.Runs.Save(b.Context(), ended(r), event("end")))
 	}
 }
 
@@ -72,8 +75,8 @@ func BenchmarkInsertTogether(b *testing.B) {
 	b.RunParallel(func(p *testing.PB) {
 		for p.Next() {
 			r := aRun(1)
-			must(b, s.Insert(b.Context(), r, Key{Value: r.ID}, event("state")))
-			must(b, s.Save(b.Context(), ended(r), event("end")))
+			must(b, s.Runs.Insert(b.Context(), r, Key{Value: r.ID}, event("state")))
+			must(b, s.Runs.Save(b.Context(), ended(r), event("end")))
 		}
 	})
 }
@@ -83,13 +86,14 @@ func benchmarkChanged(b *testing.B, n int) {
 	s := among(b, n)
 	for name, f := range map[string]ChangedFilter{
 		"all": {}, "unit": {Units: []string{"hello"}}, "states": {States: []string{"failed", "running"}}, "context": {Context: "none"},
+		"units and states": {Units: []string{"hello", "other"}, States: []string{"completed", "running"}}, "maker": {MadeBy: "nobody"},
 	} {
 		f.Known = knownStates
-		first, err := s.Changed(b.Context(), f)
+		first, err := s.Runs.Changed(b.Context(), f)
 		must(b, err)
 		b.Run(name+" first", func(b *testing.B) {
 			for b.Loop() {
-				_, err := s.Changed(b.Context(), f)
+				_, err := s.Runs.Changed(b.Context(), f)
 				must(b, err)
 			}
 		})
@@ -98,7 +102,7 @@ func benchmarkChanged(b *testing.B, n int) {
 		}
 		b.Run(name+" next", func(b *testing.B) {
 			for b.Loop() {
-				_, err := s.Changed(b.Context(), f)
+				_, err := s.Runs.Changed(b.Context(), f)
 				must(b, err)
 			}
 		})

@@ -44,11 +44,11 @@ func (c *changing) stateOf() Event {
 func (c *changing) insert() {
 	r := aRun(len(c.runs))
 	r.State, r.Unit, r.Context, r.MadeBy = "idle", c.pick("u1", "u2", "u3"), c.pick("", "c1", "c2"), c.pick("", "ci", "ops")
-	must(c.t, c.s.Insert(c.t.Context(), r, Key{}, c.stateOf()))
+	must(c.t, c.s.Runs.Insert(c.t.Context(), r, Key{}, c.stateOf()))
 	c.noted(r)
 	child := aRun(0)
 	child.Parent, child.Root = r.ID, r.ID
-	must(c.t, c.s.Insert(c.t.Context(), child, Key{}, event("state")))
+	must(c.t, c.s.Runs.Insert(c.t.Context(), child, Key{}, event("state")))
 }
 
 func (c *changing) change() {
@@ -60,8 +60,8 @@ func (c *changing) change() {
 	if r.State = c.pick(knownStates...); r.State == "completed" {
 		r.Finished, r.FinishedAt = true, r.CreatedAt.Add(time.Minute)
 	}
-	must(c.t, c.s.Save(c.t.Context(), r, event("progress"), c.stateOf()))
-	must(c.t, c.s.Append(c.t.Context(), id, event("progress")))
+	must(c.t, c.s.Runs.Save(c.t.Context(), r, event("progress"), c.stateOf()))
+	must(c.t, c.s.Events.Append(c.t.Context(), id, event("progress")))
 	c.noted(r)
 }
 
@@ -108,7 +108,7 @@ func TestPagesOfChangesHaveNoGapAndNoRepetitionWhileRunsChange(t *testing.T) {
 			want := c.wanted(f)
 			var got []string
 			for {
-				page, err := c.s.Changed(t.Context(), f)
+				page, err := c.s.Runs.Changed(t.Context(), f)
 				must(t, err)
 				if int(page.Total) != len(want) {
 					t.Fatalf("%+v: %d in all, want %d", f, page.Total, len(want))
@@ -137,9 +137,9 @@ func TestAListOfChangesBeginsAtATime(t *testing.T) {
 	for n := range 5 {
 		e := event("state")
 		e.At = epoch.Add(time.Duration(n) * time.Hour)
-		must(t, s.Insert(t.Context(), aRun(n), Key{}, e))
+		must(t, s.Runs.Insert(t.Context(), aRun(n), Key{}, e))
 	}
-	page, err := s.Changed(t.Context(), ChangedFilter{Known: knownStates, Since: epoch.Add(2 * time.Hour), Limit: 2})
+	page, err := s.Runs.Changed(t.Context(), ChangedFilter{Known: knownStates, Since: epoch.Add(2 * time.Hour), Limit: 2})
 	must(t, err)
 	if page.Total != 3 || len(page.Runs) != 2 || page.Next == "" || page.Runs[0].Record == nil {
 		t.Errorf("%+v", page)
@@ -151,21 +151,21 @@ func TestAQuietStateIsNoChange(t *testing.T) {
 	s := open(t)
 	first := aRun(0)
 	for _, r := range []Run{first, aRun(1)} {
-		must(t, s.Insert(t.Context(), r, Key{}, event("state")))
+		must(t, s.Runs.Insert(t.Context(), r, Key{}, event("state")))
 	}
 	first.State, first.Finished, first.FinishedAt = "completed", true, first.CreatedAt.Add(time.Minute)
 	quiet := event("state")
 	quiet.At, quiet.Quiet = epoch.Add(time.Hour), true
-	must(t, s.Save(t.Context(), first, quiet, event("end")))
-	page, err := s.Changed(t.Context(), ChangedFilter{Known: knownStates})
+	must(t, s.Runs.Save(t.Context(), first, quiet, event("end")))
+	page, err := s.Runs.Changed(t.Context(), ChangedFilter{Known: knownStates})
 	must(t, err)
 	if len(page.Runs) != 2 || page.Runs[1].ID != first.ID || page.Runs[1].State != "completed" {
 		t.Errorf("%+v", page.Runs)
 	}
-	if late, err := s.Changed(t.Context(), ChangedFilter{Known: knownStates, Since: quiet.At}); err != nil || late.Total != 0 {
+	if late, err := s.Runs.Changed(t.Context(), ChangedFilter{Known: knownStates, Since: quiet.At}); err != nil || late.Total != 0 {
 		t.Errorf("%+v, %v", late, err)
 	}
-	events, err := s.Events(t.Context(), first.ID, 0, 0)
+	events, err := s.Events.List(t.Context(), first.ID, 0, 0)
 	must(t, err)
 	if len(events) != 3 {
 		t.Errorf("%d events", len(events))
@@ -174,28 +174,35 @@ func TestAQuietStateIsNoChange(t *testing.T) {
 
 func TestAListOfChangesWalksNoTable(t *testing.T) {
 	s := open(t)
-	for _, f := range []ChangedFilter{
-		{},
-		{Units: []string{"u1", "u2"}},
-		{Context: "c"},
-		{Context: "c", Units: []string{"u"}, States: []string{"idle"}},
-		{States: []string{"idle", "running"}, Since: epoch},
-		{Units: []string{"u"}, States: []string{"idle"}},
-		{MadeBy: "m"},
-		{MadeBy: "m", Context: "c"},
-		{MadeBy: "m", Units: []string{"u1", "u2"}, States: []string{"idle"}},
+	insertMany(t, s, 2000, func(_ int, r *Run) { r.Unit, r.Context, r.MadeBy = "u", "c", "m" })
+	for _, want := range []struct {
+		index string
+		f     ChangedFilter
+	}{
+		{"state", ChangedFilter{}},
+		{"unit_state", ChangedFilter{Units: []string{"u1", "u2"}}},
+		{"context", ChangedFilter{Context: "c"}},
+		{"context", ChangedFilter{Context: "c", Units: []string{"u"}, States: []string{"idle"}}},
+		{"state", ChangedFilter{States: []string{"idle", "running"}, Since: epoch}},
+		{"unit_state", ChangedFilter{Units: []string{"u"}, States: []string{"idle"}}},
+		{"maker_state", ChangedFilter{MadeBy: "m"}},
+		{"context", ChangedFilter{MadeBy: "m", Context: "c", Units: []string{"u"}, States: []string{"idle"}}},
+		{"maker_state", ChangedFilter{MadeBy: "m", Units: []string{"u1", "u2"}, States: []string{"idle"}}},
 	} {
+		f, index := want.f, "SEARCH runs USING INDEX runs_changed_by_"+want.index+" ("
 		f.Known = knownStates
-		from := frozen{at: 1, newest: 1, place: place{1, 1}}
-		stayed := f.stayed(changedColumns, from)
-		got := plan(t, s, stayed.text+" ORDER BY 1 DESC, 2 DESC LIMIT 9", stayed.args...)
-		if strings.Contains(got, "SCAN runs") || strings.Contains(got, "TEMP B-TREE") || !strings.Contains(got, "runs_changed_by_") {
+		from := snapshot{at: 1, newest: 1, place: position{1, 1}}
+		got := planOf(t, s, union(f.unchangedSince(from, columns)...).page(9))
+		if strings.Contains(got, "SCAN") || strings.Contains(got, "TEMP B-TREE") || !strings.Contains(got, index) {
 			t.Errorf("%+v, what has not changed:\n%s", f, got)
 		}
-		moved := f.moved(changedColumns, from)
-		got = plan(t, s, moved.text+" ORDER BY 1 DESC, 2 DESC LIMIT 9", moved.args...)
-		if strings.Contains(got, "SCAN runs") || strings.Contains(got, "SCAN was") || strings.Contains(got, "SCAN changes") {
+		got = planOf(t, s, f.changedSince(from, columns))
+		if strings.Contains(got, "SCAN") || strings.Contains(got, "TEMP B-TREE") || !strings.Contains(got, index) {
 			t.Errorf("%+v, what has:\n%s", f, got)
+		}
+		got = planOf(t, s, union(append(f.unchangedSince(from, columns), f.changedSince(from, columns))...).page(9))
+		if strings.Contains(got, "SCAN") || strings.Count(got, "TEMP B-TREE") != 1 {
+			t.Errorf("%+v, both, of which the few that have changed are sorted:\n%s", f, got)
 		}
 	}
 	got := plan(t, s, toldOf("message"), "x", 1, 1)
@@ -206,11 +213,11 @@ func TestAListOfChangesWalksNoTable(t *testing.T) {
 
 func TestWhatIsNoListOfChanges(t *testing.T) {
 	s := open(t)
-	forged := base64.RawURLEncoding.EncodeToString(append([]byte{frozenForm}, make([]byte, 39)...))
-	late := frozen{at: 1, place: place{at: 2}}.cursor()
+	forged := base64.RawURLEncoding.EncodeToString(append([]byte{snapshotForm}, make([]byte, 39)...))
+	late := snapshot{at: 1, place: position{at: 2}}.cursor()
 	for _, f := range []ChangedFilter{{Limit: 101}, {Limit: -1}, {Units: make([]string, 33)}, {States: make([]string, 33)}, {Cursor: "x"}, {Cursor: forged}, {Cursor: late}, {Cursor: position{}.cursor()}} {
 		f.Known = knownStates
-		_, err := s.Changed(t.Context(), f)
+		_, err := s.Runs.Changed(t.Context(), f)
 		wantKind(t, err, fault.Input)
 	}
 }
@@ -220,14 +227,13 @@ func TestContextsAreListed(t *testing.T) {
 	for n := range 4 {
 		r := aRun(n)
 		r.Context = fmt.Sprint("c", n%2)
-		must(t, s.Insert(t.Context(), r, Key{}))
+		must(t, s.Runs.Insert(t.Context(), r, Key{}))
 	}
 	for _, f := range []Filter{{Context: "c1"}, {Context: "c1", Metadata: map[string]string{}}, {Context: "c1", Unit: "hello", States: []string{"running"}}} {
-		text, args := f.statement(f.leads()[0], position{1, 1}, 50)
-		if got := plan(t, s, text, args...); !strings.Contains(got, "runs_by_context") || strings.Contains(got, "TEMP B-TREE") {
+		if got := planOf(t, s, f.runs(f.candidates()[0], position{1, 1}).page(50)); !strings.Contains(got, "runs_by_context") || strings.Contains(got, "TEMP B-TREE") {
 			t.Error(got)
 		}
-		page, err := s.Runs(t.Context(), f)
+		page, err := s.Runs.List(t.Context(), f)
 		must(t, err)
 		if len(page.Runs) != 2 || page.Runs[0].Context != "c1" {
 			t.Errorf("%+v: %+v", f, page.Runs)

@@ -38,7 +38,7 @@ func child() {
 		check(waitLong(s))
 		fmt.Println("ready")
 		for range appends {
-			check(s.Append(context.Background(), run, event("child")))
+			check(s.Events.Append(context.Background(), run, event("child")))
 		}
 		check(s.Close())
 		return
@@ -60,7 +60,7 @@ func check(err error) {
 func writeForEver(s *Store) {
 	for {
 		r := aRun(1)
-		check(s.Insert(context.Background(), r, Key{Value: r.ID}, event("1")))
+		check(s.Runs.Insert(context.Background(), r, Key{Value: r.ID}, event("1")))
 		fmt.Println(r.ID, 1)
 		for n := 2; n <= 8; n++ {
 			r.Record = strconv.AppendInt(nil, int64(n), 10)
@@ -68,7 +68,7 @@ func writeForEver(s *Store) {
 			if n == 8 {
 				r = ended(r)
 			}
-			check(s.Save(context.Background(), r, event("a"), event("b")))
+			check(s.Runs.Save(context.Background(), r, event("a"), event("b")))
 			fmt.Println(r.ID, n)
 		}
 	}
@@ -122,7 +122,7 @@ func TestWhatWasAcknowledgedSurvivesAKill(t *testing.T) {
 // survived checks that a run has at least n saves in it, each of them whole.
 func survived(t *testing.T, s *Store, id string, n int) {
 	t.Helper()
-	r, err := s.Run(t.Context(), id)
+	r, err := s.Runs.Get(t.Context(), id)
 	must(t, err)
 	saved := 1
 	if r.DiskBytes != 7 || string(r.Record) == "7" { // 7 is what the insert wrote
@@ -135,7 +135,7 @@ func survived(t *testing.T, s *Store, id string, n int) {
 	if got := len(events(t, s, id)); got != 2*saved-1 {
 		t.Errorf("run %s has %d events of %d saves", id, got, saved)
 	}
-	if run, _, err := s.ByKey(t.Context(), id); err != nil || run != id {
+	if run, _, err := s.Keys.Get(t.Context(), id); err != nil || run != id {
 		t.Errorf("its key belongs to %q: %v", run, err)
 	}
 }
@@ -143,7 +143,7 @@ func survived(t *testing.T, s *Store, id string, n int) {
 // waitLong has writes wait for another process for as long as anything takes. SQLite gives nobody a
 // turn: on a slow disk one that writes all the time can keep the other out for seconds.
 func waitLong(s *Store) error {
-	_, err := s.writer.db.Exec(fmt.Sprintf("PRAGMA busy_timeout = %d", testkit.Patience.Milliseconds()))
+	_, err := s.core.writer.db.Exec(fmt.Sprintf("PRAGMA busy_timeout = %d", testkit.Patience.Milliseconds()))
 	return err
 }
 
@@ -154,7 +154,7 @@ func TestTwoProcessesWriteOneFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), childFile)
 	s, r := openAt(t, path), aRun(1)
 	must(t, waitLong(s))
-	must(t, s.Insert(t.Context(), r, Key{}))
+	must(t, s.Runs.Insert(t.Context(), r, Key{}))
 	cmd := newChild(t, filepath.Dir(path), "AOD_STORE_RUN="+r.ID)
 	out, err := cmd.StdoutPipe()
 	must(t, err)
@@ -162,7 +162,7 @@ func TestTwoProcessesWriteOneFile(t *testing.T) {
 	_, err = bufio.NewReader(out).ReadString('\n') // opening the file has no such patience
 	must(t, err)
 	for range appends {
-		must(t, s.Append(t.Context(), r.ID, event("parent")))
+		must(t, s.Events.Append(t.Context(), r.ID, event("parent")))
 	}
 	must(t, cmd.Wait())
 	count := map[string]int{}

@@ -7,13 +7,13 @@ import (
 	"github.com/agent-on-demand/aod/api/fault"
 )
 
-// position is a place in the order of lists.
-type position struct{ created, seq int64 }
+// position is a place in the order of a list: by a time, and of those of one time by seq.
+type position struct{ at, seq int64 }
 
 // The forms of cursors: a byte that names the form, then its numbers.
 const (
 	positionForm = 1
-	frozenForm   = 2
+	snapshotForm = 2
 )
 
 var cursorText = base64.RawURLEncoding.Strict()
@@ -42,14 +42,45 @@ func decodeCursor(text string, form byte, numbers ...*int64) error {
 	return nil
 }
 
-func (p position) cursor() string { return encodeCursor(positionForm, p.created, p.seq) }
+func (p position) cursor() string { return encodeCursor(positionForm, p.at, p.seq) }
 
 func parseCursor(text string) (p position, err error) {
-	err = decodeCursor(text, positionForm, &p.created, &p.seq)
+	err = decodeCursor(text, positionForm, &p.at, &p.seq)
 	return p, err
 }
 
 func errCursor() error {
 	return fault.New(fault.Input, "the cursor is not one that was given out").
 		WithHint("use the cursor of the page before as it is, or none to begin anew")
+}
+
+// listed is a run and its place in the order of a list.
+type listed struct {
+	run   Run
+	place position
+}
+
+// columns are what scanListed reads, with the columns that the list is ordered by.
+func columns(at, seq string) string {
+	return "SELECT " + searched + ", runs.record, " + at + " AS at, " + seq + " AS seq"
+}
+
+// noColumns are for rows that are counted alone.
+func noColumns(string, string) string { return "SELECT 1" }
+
+func scanListed(row scanner, l *listed) error {
+	return scanSearched(row, &l.run, &l.run.Record, &l.place.at, &l.place.seq)
+}
+
+// bytes implements large.
+func (l listed) bytes() int { return len(l.run.Record) }
+
+// most implements large.
+func (listed) most() int { return listBytes }
+
+func runsOf(rows []listed) (all []Run) {
+	for _, row := range rows {
+		all = append(all, row.run)
+	}
+	return all
 }

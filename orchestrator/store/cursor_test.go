@@ -23,7 +23,7 @@ func TestABrokenCursorIsAnInputFault(t *testing.T) {
 	for _, text := range []string{"x", good + "A", good[1:], "B" + good[1:], good[:len(good)-1] + "=", good[:len(good)-1] + "-", "\n" + good[1:]} {
 		_, err := parseCursor(text)
 		wantKind(t, err, fault.Input)
-		_, err = open(t).Runs(t.Context(), Filter{Cursor: text})
+		_, err = open(t).Runs.List(t.Context(), Filter{Cursor: text})
 		wantKind(t, err, fault.Input)
 	}
 }

@@ -56,12 +56,15 @@ func giveUp(ctx context.Context, tx *transaction, push int64, at time.Time, reas
 	return tx.exec(ctx, "UPDATE deliveries SET ended_at = ? WHERE push = ? AND ended_at = 0", nanos(at), push)
 }
 
-// PushNews returns a channel that has something when there may be new deliveries.
-func (s *Store) PushNews() <-chan struct{} {
-	if s.writer == nil {
+// Deliveries keeps what pushes have to tell.
+type Deliveries struct{ core *core }
+
+// News returns a channel that has something when there may be new deliveries.
+func (s *Deliveries) News() <-chan struct{} {
+	if s.core.writer == nil {
 		return nil
 	}
-	return s.writer.pushed
+	return s.core.writer.pushed
 }
 
 // DuePush is a push with a delivery that may be tried.
@@ -80,9 +83,9 @@ type Besides struct {
 // that was set back since.
 const maxPushDelay = time.Hour
 
-// DuePushes returns at most limit pushes that have a delivery to try at a time, those that have
+// Due returns at most limit pushes that have a delivery to try at a time, those that have
 // waited longest first, and when the next one after that has; zero: none has.
-func (s *Store) DuePushes(
+func (s *Deliveries) Due(
 	ctx context.Context, at time.Time, besides Besides, limit int,
 ) (due []DuePush, next time.Time, err error) {
 	pushes, err := json.Marshal(append([]int64{}, besides.Pushes...))
@@ -93,14 +96,14 @@ func (s *Store) DuePushes(
 	if err != nil {
 		return nil, next, err
 	}
-	due, err = query(ctx, s.readers, scanDuePush, selectDuePushes, nanos(at), nanos(at.Add(maxPushDelay)),
+	due, err = query(ctx, s.core.readers, scanDuePush, selectDuePushes, nanos(at), nanos(at.Add(maxPushDelay)),
 		string(pushes), string(hosts), atMost(limit))
 	if err != nil {
-		return nil, next, s.explain(ctx, "look for pushes", err)
+		return nil, next, s.core.explain(ctx, "look for pushes", err)
 	}
 	var first int64
-	err = s.readers.QueryRowContext(ctx, selectNextPush, nanos(at)).Scan(&first)
-	return due, fromNanos(first), s.explain(ctx, "look for pushes", err)
+	err = s.core.readers.QueryRowContext(ctx, selectNextPush, nanos(at)).Scan(&first)
+	return due, fromNanos(first), s.core.explain(ctx, "look for pushes", err)
 }
 
 const (
@@ -112,11 +115,11 @@ const (
 
 func scanDuePush(row scanner, d *DuePush) error { return row.Scan(&d.Seq, &d.Host) }
 
-// NextDelivery returns the first delivery of a push that waits, or a NotFound fault if none does.
-func (s *Store) NextDelivery(ctx context.Context, push int64) (d Delivery, err error) {
-	d, err = find(ctx, s.readers, scanDelivery, fault.New(fault.NotFound, "no delivery of the push waits"),
+// Next returns the first delivery of a push that waits, or a NotFound fault if none does.
+func (s *Deliveries) Next(ctx context.Context, push int64) (d Delivery, err error) {
+	d, err = find(ctx, s.core.readers, scanDelivery, fault.New(fault.NotFound, "no delivery of the push waits"),
 		selectNextDelivery, push)
-	return d, s.explain(ctx, "read delivery", err)
+	return d, s.core.explain(ctx, "read delivery", err)
 }
 
 func scanDelivery(row scanner, d *Delivery) error {
@@ -143,10 +146,10 @@ type Try struct {
 	Reason      string    // then this is why
 }
 
-// NoteTry stores what became of the delivery of an event. One that doesn't wait any more stays as
+// Note stores what became of the delivery of an event. One that doesn't wait any more stays as
 // it is. Where the delivery is never tried again, the push is given up.
-func (s *Store) NoteTry(ctx context.Context, t Try) error {
-	err := s.write(ctx, func(ctx context.Context, tx *transaction) error {
+func (s *Deliveries) Note(ctx context.Context, t Try) error {
+	err := s.core.write(ctx, func(ctx context.Context, tx *transaction) error {
 		if t.Nothing {
 			return noteNothing(ctx, tx, t)
 		}
@@ -174,7 +177,7 @@ func (s *Store) NoteTry(ctx context.Context, t Try) error {
 	if err != nil {
 		err = fmt.Errorf("push %d: %w", t.Push, err)
 	}
-	return s.explain(ctx, "note delivery", err)
+	return s.core.explain(ctx, "note delivery", err)
 }
 
 // noteNothing forgets the delivery of an event of which nothing is told.

@@ -29,7 +29,7 @@ func UnknownRun(run string) error { return fault.New(fault.NotFound, "there is n
 
 // explain turns an error of SQLite into a fault and adds the operation to any other error.
 // Faults and *Taken pass unchanged. It is the one place that knows SQLite's codes.
-func (s *Store) explain(ctx context.Context, operation string, err error) error {
+func (c *core) explain(ctx context.Context, operation string, err error) error {
 	var known *fault.Error
 	var taken *Taken
 	var happened *Happened
@@ -41,26 +41,26 @@ func (s *Store) explain(ctx context.Context, operation string, err error) error 
 	case errors.As(err, &known), errors.As(err, &taken), errors.As(err, &happened):
 		return err
 	case errors.As(err, &foreign):
-		return s.noted(ctx, foreign.Code()&0xff, fmt.Errorf("%s: %w", operation, err))
+		return c.noted(ctx, foreign.Code()&0xff, fmt.Errorf("%s: %w", operation, err))
 	case errors.As(err, &found):
-		return s.noted(ctx, sqlite3.SQLITE_CORRUPT, fmt.Errorf("%s: %w", operation, err))
-	case s.writer != nil && pause.Over(s.writer.quit):
+		return c.noted(ctx, sqlite3.SQLITE_CORRUPT, fmt.Errorf("%s: %w", operation, err))
+	case c.writer != nil && pause.Over(c.writer.quit):
 		return errClosed
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, fs.ErrNotExist):
-		return s.unopened(fmt.Errorf("%s: %w", operation, err))
+		return c.unopened(fmt.Errorf("%s: %w", operation, err))
 	}
 	return fmt.Errorf("%s: %w", operation, err)
 }
 
 // noted is explainCode for errors that the database's health depends on, too.
-func (s *Store) noted(ctx context.Context, code int, err error) error {
-	err = s.explainCode(ctx, code, err)
-	s.health.note(code, err)
+func (c *core) noted(ctx context.Context, code int, err error) error {
+	err = c.explainCode(ctx, code, err)
+	c.health.note(code, err)
 	return err
 }
 
 // explainCode judges by the primary code, which is the lowest byte of SQLite's.
-func (s *Store) explainCode(ctx context.Context, code int, err error) error {
+func (c *core) explainCode(ctx context.Context, code int, err error) error {
 	switch code {
 	case sqlite3.SQLITE_INTERRUPT:
 		return errors.Join(ctx.Err(), err)
@@ -73,19 +73,19 @@ func (s *Store) explainCode(ctx context.Context, code int, err error) error {
 	case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB:
 		return fault.Wrap(fault.Unavailable, err, "the database is damaged").
 			WithHint("stop AOD, then `aod restore FILE --force` puts a backup in its place; without one, move the "+
-				"directory of %s away and start without the runs of before", s.name)
+				"directory of %s away and start without the runs of before", c.name)
 	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED:
 		return fault.Wrap(fault.Unavailable, err, "another process is using the database").
 			WithHint("wait for it to end, then try again")
 	case sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH:
-		return s.unopened(err)
+		return c.unopened(err)
 	case sqlite3.SQLITE_TOOBIG:
 		return fault.Wrap(fault.TooLarge, err, "a document is larger than the database takes")
 	}
 	return err
 }
 
-func (s *Store) unopened(err error) error {
+func (c *core) unopened(err error) error {
 	return fault.Wrap(fault.Unavailable, err, "the database can't be opened or written").
-		WithHint("see that the directory of %s exists and that AOD may write to it and to the file", s.name)
+		WithHint("see that the directory of %s exists and that AOD may write to it and to the file", c.name)
 }

@@ -12,11 +12,11 @@ import (
 func limitPages(t *testing.T, s *Store, more int) {
 	t.Helper()
 	var pages int
-	must(t, s.writer.db.QueryRow("PRAGMA page_count").Scan(&pages))
+	must(t, s.core.writer.db.QueryRow("PRAGMA page_count").Scan(&pages))
 	if more < 0 {
 		more = 1 << 20
 	}
-	_, err := s.writer.db.Exec(fmt.Sprintf("PRAGMA max_page_count = %d", pages+more))
+	_, err := s.core.writer.db.Exec(fmt.Sprintf("PRAGMA max_page_count = %d", pages+more))
 	must(t, err)
 }
 
@@ -25,9 +25,9 @@ func TestAFullDiskIsAFaultOfThoseThatDoNotFit(t *testing.T) {
 	big.Input = make([]byte, 1<<20)
 	limitPages(t, s, 20)
 	results := doAtOnce(t, s,
-		func() error { return s.Insert(t.Context(), small, Key{}, event("a")) },
-		func() error { return s.Insert(t.Context(), big, Key{}, event("a")) },
-		func() error { return s.Append(t.Context(), small.ID, event("b")) },
+		func() error { return s.Runs.Insert(t.Context(), small, Key{}, event("a")) },
+		func() error { return s.Runs.Insert(t.Context(), big, Key{}, event("a")) },
+		func() error { return s.Events.Append(t.Context(), small.ID, event("b")) },
 	)
 	must(t, results[0])
 	wantKind(t, results[1], fault.Unavailable)
@@ -38,23 +38,23 @@ func TestAFullDiskIsAFaultOfThoseThatDoNotFit(t *testing.T) {
 	if got := events(t, s, small.ID); len(got) != 2 {
 		t.Errorf("%d events", len(got))
 	}
-	_, err := s.Run(t.Context(), big.ID)
+	_, err := s.Runs.Get(t.Context(), big.ID)
 	wantKind(t, err, fault.NotFound)
 
 	limitPages(t, s, -1)
-	must(t, s.Insert(t.Context(), big, Key{}))
+	must(t, s.Runs.Insert(t.Context(), big, Key{}))
 }
 
 func TestAnotherProcessThatWritesForTooLongIsAFault(t *testing.T) {
 	s := open(t)
 	var path string
-	must(t, s.readers.QueryRow("SELECT file FROM pragma_database_list").Scan(&path))
-	_, err := s.writer.db.Exec("PRAGMA busy_timeout = 20")
+	must(t, s.core.readers.QueryRow("SELECT file FROM pragma_database_list").Scan(&path))
+	_, err := s.core.writer.db.Exec("PRAGMA busy_timeout = 20")
 	must(t, err)
 	other := raw(t, path+"?_txlock=immediate")
 	tx, err := other.Begin()
 	must(t, err)
-	wantKind(t, s.Insert(t.Context(), aRun(1), Key{}), fault.Unavailable)
+	wantKind(t, s.Runs.Insert(t.Context(), aRun(1), Key{}), fault.Unavailable)
 	must(t, tx.Rollback())
-	must(t, s.Insert(t.Context(), aRun(1), Key{}))
+	must(t, s.Runs.Insert(t.Context(), aRun(1), Key{}))
 }

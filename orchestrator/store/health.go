@@ -1,7 +1,6 @@
 package store
 
 import (
-	"context"
 	"sync"
 	"time"
 
@@ -66,36 +65,4 @@ func (h *health) turn() bool {
 	}
 	h.probed = time.Now()
 	return true
-}
-
-// Health returns the Unavailable fault because of which nothing new should be stored, or nil.
-// A full disk passes when something can be written again, an error of the disk when the
-// database was found to be whole after it. Damage stays until the next Open. It is cheap, and
-// tries at most once a second.
-func (s *Store) Health(ctx context.Context) error {
-	if s.health.turn() {
-		code, _ := s.health.last()
-		if s.probe(ctx, code) == nil {
-			s.health.passed(code)
-		}
-	}
-	_, trouble := s.health.last()
-	return trouble
-}
-
-// Damaged reports whether the database is damaged as far as it is known.
-func (s *Store) Damaged() bool {
-	code, _ := s.health.last()
-	return gravity(code) == gravity(sqlite3.SQLITE_CORRUPT)
-}
-
-// probe writes a page, and reads the whole database if its disk had an error.
-func (s *Store) probe(ctx context.Context, code int) error {
-	err := s.write(ctx, func(ctx context.Context, tx *transaction) error {
-		return tx.exec(ctx, "UPDATE totals SET runs = runs")
-	})
-	if err == nil && code == sqlite3.SQLITE_IOERR {
-		err = quickly(s.logger).of(ctx, s.readers)
-	}
-	return s.explain(ctx, "probe", err)
 }

@@ -34,7 +34,7 @@ func filled(t testing.TB) (path string, runs []Run) {
 	must(t, err)
 	for n := range 50 {
 		runs = append(runs, aRun(n))
-		must(t, s.Insert(t.Context(), runs[n], Key{}, event("a")))
+		must(t, s.Runs.Insert(t.Context(), runs[n], Key{}, event("a")))
 	}
 	must(t, s.Close())
 	return path, runs
@@ -61,9 +61,9 @@ func TestADamagedDatabaseIsReadAndNotWritten(t *testing.T) {
 			continue
 		}
 		wantKind(t, s.Health(t.Context()), fault.Unavailable)
-		wantKind(t, s.Insert(t.Context(), aRun(100), Key{}), fault.Unavailable)
+		wantKind(t, s.Runs.Insert(t.Context(), aRun(100), Key{}), fault.Unavailable)
 		for _, r := range runs {
-			if _, err := s.Run(t.Context(), r.ID); err == nil {
+			if _, err := s.Runs.Get(t.Context(), r.ID); err == nil {
 				readable++
 			}
 		}
@@ -88,25 +88,25 @@ func TestAnEmptyFileIsDamageWhereThereWasContent(t *testing.T) {
 	if !s.Damaged() {
 		t.Error("it counts as a new one")
 	}
-	wantKind(t, s.Insert(t.Context(), aRun(1), Key{}), fault.Unavailable)
+	wantKind(t, s.Runs.Insert(t.Context(), aRun(1), Key{}), fault.Unavailable)
 }
 
 func TestDamageThatIsMetLaterStays(t *testing.T) {
 	s := open(t)
 	for n := range 50 {
-		must(t, s.Insert(t.Context(), aRun(n), Key{}))
+		must(t, s.Runs.Insert(t.Context(), aRun(n), Key{}))
 	}
 	must(t, s.Health(t.Context()))
 	var path string
-	must(t, s.readers.QueryRow("SELECT file FROM pragma_database_list").Scan(&path))
-	_, err := s.writer.db.Exec("PRAGMA wal_checkpoint(TRUNCATE)")
+	must(t, s.core.readers.QueryRow("SELECT file FROM pragma_database_list").Scan(&path))
+	_, err := s.core.writer.db.Exec("PRAGMA wal_checkpoint(TRUNCATE)")
 	must(t, err)
 	info, err := os.Stat(path)
 	must(t, err)
 	spoil(t, path, 4096, strings.Repeat("x", int(info.Size()-4096)))
 	// The reader that a pool of several picks may have the pages of before in its memory.
-	s.readers.SetMaxIdleConns(0)
-	_, err = s.Runs(t.Context(), Filter{})
+	s.core.readers.SetMaxIdleConns(0)
+	_, err = s.Runs.List(t.Context(), Filter{})
 	wantKind(t, err, fault.Unavailable)
 	wantKind(t, s.Health(t.Context()), fault.Unavailable)
 	if !s.Damaged() {
@@ -118,16 +118,16 @@ func TestAFullDiskPassesWhenThereIsRoom(t *testing.T) {
 	s, big := open(t), aRun(1)
 	big.Input = make([]byte, 1<<20)
 	limitPages(t, s, 1)
-	wantKind(t, s.Insert(t.Context(), big, Key{}), fault.Unavailable)
-	s.health.probed = time.Now().Add(time.Hour) // a try could find room for its one page
+	wantKind(t, s.Runs.Insert(t.Context(), big, Key{}), fault.Unavailable)
+	s.core.health.probed = time.Now().Add(time.Hour) // a try could find room for its one page
 	wantKind(t, s.Health(t.Context()), fault.Unavailable)
 	if s.Damaged() {
 		t.Error("a full disk isn't damage")
 	}
 	limitPages(t, s, -1)
-	s.health.probed = time.Time{}
+	s.core.health.probed = time.Time{}
 	testkit.Eventually(t, "it is well again", func() bool { return s.Health(t.Context()) == nil })
-	must(t, s.Insert(t.Context(), big, Key{}))
+	must(t, s.Runs.Insert(t.Context(), big, Key{}))
 }
 
 func TestTheGravestTroubleIsRemembered(t *testing.T) {
@@ -169,8 +169,8 @@ func TestTheGravestTroubleIsRemembered(t *testing.T) {
 func TestASnapshotIsTheDatabaseAtOneMoment(t *testing.T) {
 	s := open(t)
 	var path string
-	must(t, s.readers.QueryRow("SELECT file FROM pragma_database_list").Scan(&path))
-	must(t, s.Insert(t.Context(), aRun(0), Key{Value: "k"}, event("a")))
+	must(t, s.core.readers.QueryRow("SELECT file FROM pragma_database_list").Scan(&path))
+	must(t, s.Runs.Insert(t.Context(), aRun(0), Key{Value: "k"}, event("a")))
 	stop, ended := make(chan struct{}), make(chan int)
 	go func() {
 		n := 1
@@ -181,7 +181,7 @@ func TestASnapshotIsTheDatabaseAtOneMoment(t *testing.T) {
 				return
 			default:
 			}
-			if err := s.Insert(t.Context(), aRun(n), Key{}, event("a"), event("b")); err != nil {
+			if err := s.Runs.Insert(t.Context(), aRun(n), Key{}, event("a"), event("b")); err != nil {
 				t.Error(err)
 			}
 		}
@@ -192,14 +192,14 @@ func TestASnapshotIsTheDatabaseAtOneMoment(t *testing.T) {
 	all := <-ended
 	copied := openAt(t, to)
 	must(t, copied.Health(t.Context()))
-	totals, err := copied.Totals(t.Context())
+	totals, err := copied.Runs.Totals(t.Context())
 	must(t, err)
 	var rows int64
-	must(t, copied.readers.QueryRow("SELECT count(*) FROM runs").Scan(&rows))
+	must(t, copied.core.readers.QueryRow("SELECT count(*) FROM runs").Scan(&rows))
 	if totals.Runs < 1 || totals.Runs > int64(all) || rows != totals.Runs {
 		t.Errorf("of %d runs it has %d, and counts %d", all, rows, totals.Runs)
 	}
-	if _, _, err := copied.ByKey(t.Context(), "k"); err != nil {
+	if _, _, err := copied.Keys.Get(t.Context(), "k"); err != nil {
 		t.Error(err)
 	}
 	healthy(t, to)

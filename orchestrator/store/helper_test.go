@@ -79,7 +79,7 @@ func events(t testing.TB, s *Store, run string) []Event {
 	t.Helper()
 	var all []Event
 	for {
-		some, err := s.Events(t.Context(), run, int64(len(all)), 0)
+		some, err := s.Events.List(t.Context(), run, int64(len(all)), 0)
 		must(t, err)
 		if len(some) == 0 {
 			return all

@@ -17,12 +17,15 @@ type Key struct {
 	Fingerprint string // of the request
 }
 
-// ByKey returns the run that was inserted with a key and the fingerprint of its
+// Keys keeps the keys by which requests are known again.
+type Keys struct{ core *core }
+
+// Get returns the run that was inserted with a key and the fingerprint of its
 // request, or a NotFound fault.
-func (s *Store) ByKey(ctx context.Context, key string) (run, fingerprint string, err error) {
-	taken, err := findKey(ctx, s.readers, key)
+func (s *Keys) Get(ctx context.Context, key string) (run, fingerprint string, err error) {
+	taken, err := findKey(ctx, s.core.readers, key)
 	if err != nil {
-		return "", "", s.explain(ctx, "read key", err)
+		return "", "", s.core.explain(ctx, "read key", err)
 	}
 	if taken == nil {
 		return "", "", fault.New(fault.NotFound, "there is no run of this idempotency key")
@@ -30,10 +33,10 @@ func (s *Store) ByKey(ctx context.Context, key string) (run, fingerprint string,
 	return taken.Run, taken.Fingerprint, nil
 }
 
-// Keys returns the keys that begin with a prefix, in their order.
-func (s *Store) Keys(ctx context.Context, prefix string) ([]string, error) {
-	return list(ctx, s, "read keys", scanValue[string], "SELECT value FROM keys WHERE value >= ? AND value < ?", prefix,
-		prefix+"\U0010FFFF")
+// List returns the keys that begin with a prefix, in their order.
+func (s *Keys) List(ctx context.Context, prefix string) ([]string, error) {
+	return list(ctx, s.core, "read keys", scanValue[string], "SELECT value FROM keys WHERE value >= ? AND value < ?",
+		prefix, prefix+"\U0010FFFF")
 }
 
 // findKey returns nil for an unknown key.
@@ -73,28 +76,15 @@ func takeOnce(ctx context.Context, tx *transaction, key Key, run string, seq int
 	return err == nil, err
 }
 
-// AppendOnce appends events to a run and gives it a key that they are known by. If the run has
-// the key already, nothing is stored, and fresh is false. The error is a NotFound fault if there is
-// no such run, and a *Taken if the key has another fingerprint or run.
-func (s *Store) AppendOnce(ctx context.Context, key Key, run string, events ...Event) (fresh bool, err error) {
-	err = s.changeRun(ctx, "append events", run, func(ctx context.Context, tx *transaction, seq int64) (err error) {
-		if fresh, err = takeOnce(ctx, tx, key, run, seq); !fresh || err != nil {
-			return err
-		}
-		return addEvents(ctx, tx, seq, events)
-	})
-	return fresh && err == nil, err
-}
-
-// DropKeys takes from a run its keys that begin with a prefix, and returns how many it had. An
+// Drop takes from a run its keys that begin with a prefix, and returns how many it had. An
 // unknown run has none.
-func (s *Store) DropKeys(ctx context.Context, run, prefix string) (dropped int64, err error) {
+func (s *Keys) Drop(ctx context.Context, run, prefix string) (dropped int64, err error) {
 	const had = "SELECT count(*) FROM keys WHERE run = (SELECT seq FROM runs WHERE id = ?) AND value >= ? AND value < ?"
 	after := prefix + "\U0010FFFF"
-	if err := s.readers.QueryRowContext(ctx, had, run, prefix, after).Scan(&dropped); err != nil || dropped == 0 {
-		return 0, s.explain(ctx, "drop keys", err)
+	if err := s.core.readers.QueryRowContext(ctx, had, run, prefix, after).Scan(&dropped); err != nil || dropped == 0 {
+		return 0, s.core.explain(ctx, "drop keys", err)
 	}
-	err = s.change(ctx, "drop keys", func(ctx context.Context, tx *transaction) (err error) {
+	err = s.core.change(ctx, "drop keys", func(ctx context.Context, tx *transaction) (err error) {
 		dropped, err = tx.rows(ctx,
 			"DELETE FROM keys WHERE run = (SELECT seq FROM runs WHERE id = ?) AND value >= ? AND value < ?", run,
 			prefix, after)
@@ -103,10 +93,10 @@ func (s *Store) DropKeys(ctx context.Context, run, prefix string) (dropped int64
 	return dropped, err
 }
 
-// PointKey gives a key to a run, also one that another run has. It goes with the run. The error
+// Point gives a key to a run, also one that another run has. It goes with the run. The error
 // is a NotFound fault if there is no such run.
-func (s *Store) PointKey(ctx context.Context, key Key, run string) error {
-	return s.changeRun(ctx, "point key", run, func(ctx context.Context, tx *transaction, seq int64) error {
+func (s *Keys) Point(ctx context.Context, key Key, run string) error {
+	return s.core.changeRun(ctx, "point key", run, func(ctx context.Context, tx *transaction, seq int64) error {
 		return tx.exec(ctx, `INSERT INTO keys (value, fingerprint, run) VALUES (?, ?, ?)
 			ON CONFLICT (value) DO UPDATE SET fingerprint = excluded.fingerprint, run = excluded.run`, key.Value,
 			key.Fingerprint, seq)

@@ -2,7 +2,9 @@ package store
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -79,7 +81,7 @@ func insertMixed(t *testing.T, s *Store, n int) []Run {
 			r.State = state
 		}
 		r.Metadata = map[string]string{"user_id": pick("ada", "bob"), "mode": pick("DEMO", "LIVE"), "bob": "user_id"}
-		must(t, s.Insert(t.Context(), r, Key{}))
+		must(t, s.Runs.Insert(t.Context(), r, Key{}))
 		all = append(all, r)
 	}
 	slices.Reverse(all) // those of one moment: the last inserted first
@@ -110,7 +112,7 @@ func pages(t *testing.T, s *Store, f Filter) []Run {
 	t.Helper()
 	var all []Run
 	for {
-		p, err := s.Runs(t.Context(), f)
+		p, err := s.Runs.List(t.Context(), f)
 		must(t, err)
 		all = append(all, p.Runs...)
 		if p.Next == "" {
@@ -126,12 +128,12 @@ func pages(t *testing.T, s *Store, f Filter) []Run {
 func TestPagesStayInPlaceWhileRunsComeAndGo(t *testing.T) {
 	s := open(t)
 	all := insertMixed(t, s, 60)
-	first, err := s.Runs(t.Context(), Filter{Limit: 10})
+	first, err := s.Runs.List(t.Context(), Filter{Limit: 10})
 	must(t, err)
-	must(t, s.Insert(t.Context(), aRun(1000), Key{}))
+	must(t, s.Runs.Insert(t.Context(), aRun(1000), Key{}))
 	over := slices.IndexFunc(first.Runs, func(r Run) bool { return r.Finished })
-	must(t, s.Delete(t.Context(), first.Runs[over].ID))
-	second, err := s.Runs(t.Context(), Filter{Limit: 10, Cursor: first.Next})
+	must(t, s.Runs.Delete(t.Context(), first.Runs[over].ID))
+	second, err := s.Runs.List(t.Context(), Filter{Limit: 10, Cursor: first.Next})
 	must(t, err)
 	for i, r := range second.Runs {
 		if r.ID != all[10+i].ID {
@@ -143,13 +145,13 @@ func TestPagesStayInPlaceWhileRunsComeAndGo(t *testing.T) {
 func TestALimitIsFiftyUnlessTold(t *testing.T) {
 	s := open(t)
 	insertMixed(t, s, 60)
-	p, err := s.Runs(t.Context(), Filter{})
+	p, err := s.Runs.List(t.Context(), Filter{})
 	must(t, err)
 	if len(p.Runs) != 50 || p.Next == "" {
 		t.Errorf("a page of %d, next %q", len(p.Runs), p.Next)
 	}
 	for _, f := range []Filter{{Limit: -1}, {Limit: 1001}, {States: make([]string, 33)}, {Metadata: tags(17)}} {
-		_, err := s.Runs(t.Context(), f)
+		_, err := s.Runs.List(t.Context(), f)
 		wantKind(t, err, fault.Input)
 	}
 }
@@ -165,10 +167,10 @@ func tags(n int) map[string]string {
 
 func TestTimesBeyondWhatIsStored(t *testing.T) {
 	s := open(t)
-	must(t, s.Insert(t.Context(), aRun(1), Key{}))
+	must(t, s.Runs.Insert(t.Context(), aRun(1), Key{}))
 	far, long := time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(2, 1, 1, 0, 0, 0, 0, time.UTC)
 	for want, f := range map[int]Filter{1: {Since: long, Until: far}, 0: {Since: far, Until: long}} {
-		p, err := s.Runs(t.Context(), f)
+		p, err := s.Runs.List(t.Context(), f)
 		must(t, err)
 		if len(p.Runs) != want {
 			t.Errorf("%+v found %d", f, len(p.Runs))
@@ -179,7 +181,7 @@ func TestTimesBeyondWhatIsStored(t *testing.T) {
 // plan returns how SQLite goes about a query.
 func plan(t *testing.T, s *Store, text string, args ...any) string {
 	t.Helper()
-	steps, err := query(t.Context(), s.readers, func(row scanner, step *string) error {
+	steps, err := query(t.Context(), s.core.readers, func(row scanner, step *string) error {
 		var id, parent, unused int
 		return row.Scan(&id, &parent, &unused, step)
 	}, "EXPLAIN QUERY PLAN "+text, args...)
@@ -187,8 +189,30 @@ func plan(t *testing.T, s *Store, text string, args ...any) string {
 	return strings.Join(steps, "\n")
 }
 
+// insertMany stores finished runs at once.
+func insertMany(t testing.TB, s *Store, n int, fill func(i int, r *Run)) {
+	t.Helper()
+	tx, err := s.core.writer.db.Begin()
+	must(t, err)
+	for i := range n {
+		r := ended(aRun(i))
+		fill(i, &r)
+		must(t, insert(t.Context(), &transaction{Tx: tx, statements: &statements{}}, r, Key{}, nil))
+	}
+	must(t, tx.Commit())
+}
+
+func planOf(t *testing.T, s *Store, of statement) string {
+	t.Helper()
+	return plan(t, s, of.text, of.args...)
+}
+
 func TestNoListWalksOrSortsTheTable(t *testing.T) {
 	s := open(t)
+	insertMany(t, s, 2000, func(i int, r *Run) {
+		r.Root, r.Parent, r.Unit = "r1", []string{"", "p1"}[i%2], "u1"
+		r.Metadata = map[string]string{"user_id": "ada", "mode": "DEMO"}
+	})
 	check := func(name, plan string) {
 		t.Helper()
 		if strings.Contains(plan, "SCAN") || strings.Contains(plan, "TEMP B-TREE") {
@@ -196,14 +220,43 @@ func TestNoListWalksOrSortsTheTable(t *testing.T) {
 		}
 	}
 	for _, f := range everyFilter() {
-		for _, by := range f.leads() {
-			text, args := f.statement(by, position{1, 1}, 50)
-			check(fmt.Sprintf("%+v by %q", f, by), plan(t, s, text, args...))
+		for _, by := range f.candidates() {
+			check(fmt.Sprintf("%+v by %q", f, by), planOf(t, s, f.runs(by, position{1, 1}).page(50)))
 		}
 	}
 	check("events", plan(t, s, selectEvents, "x", 1, 1))
 	check("oldest", plan(t, s, selectOldest, 1, 1, "x", 1))
 	check("run", plan(t, s, selectWhole+" WHERE runs.id = ?", "x"))
+}
+
+func TestEachListIsReadByTheIndexWithTheFewestRuns(t *testing.T) {
+	s := open(t)
+	insertMany(t, s, 2000, func(_ int, r *Run) { r.Root, r.Unit = "r1", "u1" })
+	all := Filter{Unit: "u1", States: []string{"failed", "running"}, MadeBy: "m", Since: epoch, Until: epoch.Add(time.Hour)}
+	for index, choose := range map[string]func(*Filter){
+		"runs_by_session":    func(f *Filter) { f.Session = "s" },
+		"runs_by_schedule":   func(f *Filter) { f.Schedule = "s" },
+		"runs_by_parent":     func(f *Filter) { f.Parent, f.Root = "p", "r1" },
+		"runs_by_context":    func(f *Filter) { f.Context = "c" },
+		"runs_by_root":       func(f *Filter) { f.Root = "r1" },
+		"runs_unfinished":    func(f *Filter) { f.Unfinished = true },
+		"runs_by_unit_state": func(*Filter) {},
+		"runs_by_unit":       func(f *Filter) { f.States = nil },
+		"runs_by_state":      func(f *Filter) { f.Unit = "" },
+		"runs_by_time":       func(f *Filter) { f.Unit, f.States = "", nil },
+	} {
+		f := all
+		choose(&f)
+		got := planOf(t, s, f.runs("", position{1, 1}).page(50))
+		if !strings.Contains(got, "SEARCH runs USING INDEX "+index+" (") || strings.Contains(got, "TEMP B-TREE") {
+			t.Errorf("%s:\n%s", index, got)
+		}
+		if f.Unfinished, f.Asking = false, f.Unfinished; f.Asking {
+			if got := planOf(t, s, f.runs("", position{1, 1}).page(50)); !strings.Contains(got, index) {
+				t.Errorf("asking:\n%s", got)
+			}
+		}
+	}
 }
 
 func TestUnfinishedLooksAtNoFinishedRun(t *testing.T) {
@@ -216,9 +269,69 @@ func TestUnfinishedLooksAtNoFinishedRun(t *testing.T) {
 func TestAListOfUnfinishedLooksAtNoFinishedRun(t *testing.T) {
 	s := open(t)
 	for _, f := range []Filter{{Unfinished: true}, {Unfinished: true, Unit: "u1", States: []string{"running"}, Metadata: tags(16)}} {
-		text, args := f.statement(f.leads()[0], position{1, 1}, 50)
-		if got := plan(t, s, text, args...); !strings.Contains(got, "USING INDEX runs_unfinished") {
+		if got := planOf(t, s, f.runs(f.candidates()[0], position{1, 1}).page(50)); !strings.Contains(got, "USING INDEX runs_unfinished") {
 			t.Error(got)
 		}
+	}
+}
+
+var newest = position{math.MaxInt64, math.MaxInt64}
+
+func TestTheIndexOfTheRarestIsChosen(t *testing.T) {
+	s := open(t)
+	insertMany(t, s, 1100, func(i int, r *Run) {
+		r.Metadata = map[string]string{"mode": "DEMO", "user_id": fmt.Sprint(i % 3), "request_id": fmt.Sprint(i)}
+		if i == 0 {
+			r.Unit = "rare"
+		}
+	})
+	for want, f := range map[string]Filter{
+		"user_id":    {Metadata: map[string]string{"mode": "DEMO", "user_id": "1"}},
+		"request_id": {Metadata: map[string]string{"mode": "DEMO", "user_id": "1", "request_id": "7"}, States: []string{"completed"}},
+		"":           {Metadata: map[string]string{"mode": "DEMO", "user_id": "0"}, Unit: "rare"},
+	} {
+		by, err := f.chooseIndex(t.Context(), s.core.readers, newest)
+		if err != nil || by != want {
+			t.Errorf("%+v is read by %q, not %q: %v", f, by, want, err)
+		}
+	}
+}
+
+func TestWhatIsFewAnywayIsChosen(t *testing.T) {
+	for _, f := range []Filter{{Parent: "p"}, {Root: "r"}, {Unfinished: true}, {Asking: true}} {
+		f.Metadata, f.Unit = tags(2), "u"
+		if candidates := f.candidates(); len(candidates) != 1 || candidates[0] != "" {
+			t.Errorf("%+v is read by %q", f, candidates)
+		}
+	}
+}
+
+func TestALookAtAnIndexSeesNoTable(t *testing.T) {
+	s := open(t)
+	f := Filter{Unit: "u", States: []string{"failed", "running"}, Metadata: tags(2), Since: epoch}
+	for _, by := range f.candidates() {
+		if got := planOf(t, s, f.entries(by, newest, firstLook).count()); strings.Count(got, "USING COVERING INDEX") != strings.Count(got, "SEARCH") || strings.Contains(got, "B-TREE") {
+			t.Errorf("by %q:\n%s", by, got)
+		}
+	}
+}
+
+func TestMetadataGoesWithItsRun(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "aod.db")
+	s := openAt(t, path)
+	r := ended(aRun(1))
+	r.Metadata = map[string]string{"user_id": "ada"}
+	must(t, s.Runs.Insert(t.Context(), r, Key{}))
+	r.Metadata = nil
+	must(t, s.Runs.Save(t.Context(), r)) // which leaves it alone
+	ada := Filter{Metadata: map[string]string{"user_id": "ada"}}
+	if found := pages(t, s, Filter{Metadata: ada.Metadata, Limit: 5}); len(found) != 1 || found[0].ID != r.ID {
+		t.Fatalf("found %+v", found)
+	}
+	must(t, s.Runs.Delete(t.Context(), r.ID))
+	var left int
+	must(t, raw(t, path).QueryRow("SELECT count(*) FROM metadata").Scan(&left))
+	if left != 0 {
+		t.Errorf("%d rows are left", left)
 	}
 }

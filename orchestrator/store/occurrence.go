@@ -32,13 +32,16 @@ func (h *Happened) Error() string {
 	return fmt.Sprintf("the occurrence of %s is stored already", h.Planned.Format(time.RFC3339))
 }
 
-// AddOccurrences stores occurrences of one schedule, all or none, and notes that it was looked at
+// Occurrences keeps the planned times of schedules, and what became of them.
+type Occurrences struct{ core *core }
+
+// Add stores occurrences of one schedule, all or none, and notes that it was looked at
 // up to a time. Those that are stored already are left as they are, and don't count. It returns how
 // many are new. A schedule that isn't there is a NotFound fault.
-func (s *Store) AddOccurrences(
+func (s *Occurrences) Add(
 	ctx context.Context, schedule int64, until time.Time, all ...Occurrence,
 ) (added int, err error) {
-	err = s.change(ctx, "store occurrences", func(ctx context.Context, tx *transaction) error {
+	err = s.core.change(ctx, "store occurrences", func(ctx context.Context, tx *transaction) error {
 		added = 0
 		for _, o := range all {
 			err := insertOccurrence(ctx, tx, o)
@@ -58,22 +61,21 @@ func (s *Store) AddOccurrences(
 	return added, err
 }
 
-// SaveOccurrence writes Outcome, Run and Reason of a stored occurrence.
-func (s *Store) SaveOccurrence(ctx context.Context, o Occurrence) error {
-	return s.change(ctx, "save occurrence",
+// Save writes Outcome, Run and Reason of a stored occurrence.
+func (s *Occurrences) Save(ctx context.Context, o Occurrence) error {
+	return s.core.change(ctx, "save occurrence",
 		func(ctx context.Context, tx *transaction) error { return saveOccurrence(ctx, tx, o) })
 }
 
-// addOccurrence stores the occurrence of a new run: a new one, or one that waited.
-func addOccurrence(ctx context.Context, tx *transaction, r Run) error {
-	o := r.Occurrence
-	switch {
-	case o == nil:
-		return nil
-	case o.Seq != 0:
-		return saveOccurrence(ctx, tx, *o)
+// StoredWithRun implements WithRun: it is the occurrence of the new run, and new as well, or one that waited. One
+// that is stored already is a *Happened.
+func (Occurrence) StoredWithRun() {}
+
+func (o Occurrence) insertWith(ctx context.Context, tx *transaction, _ int64) error {
+	if o.Seq != 0 {
+		return saveOccurrence(ctx, tx, o)
 	}
-	if err := insertOccurrence(ctx, tx, *o); err != nil {
+	if err := insertOccurrence(ctx, tx, o); err != nil {
 		return err
 	}
 	if o.Manual {
@@ -119,27 +121,27 @@ func scanOccurrence(row scanner, o *Occurrence) error {
 		&o.Manual)
 }
 
-// Occurrences lists those of a schedule, the youngest first: those with a smaller Seq than before,
+// List lists those of a schedule, the youngest first: those with a smaller Seq than before,
 // where that isn't 0. The limit is at most 1000; 0 is 1000.
-func (s *Store) Occurrences(ctx context.Context, schedule, before int64, limit int) ([]Occurrence, error) {
-	return list(ctx, s, "list occurrences", scanOccurrence,
+func (s *Occurrences) List(ctx context.Context, schedule, before int64, limit int) ([]Occurrence, error) {
+	return list(ctx, s.core, "list occurrences", scanOccurrence,
 		selectOccurrence+" WHERE schedule = ? AND seq < ? ORDER BY seq DESC LIMIT ?", schedule, below(before),
 		atMost(limit))
 }
 
-// WaitingOccurrences returns the occurrences of a schedule that wait, the oldest first; 0: those of
+// Waiting returns the occurrences of a schedule that wait, the oldest first; 0: those of
 // all schedules.
-func (s *Store) WaitingOccurrences(ctx context.Context, schedule int64) ([]Occurrence, error) {
-	return list(ctx, s, "list occurrences", scanOccurrence,
+func (s *Occurrences) Waiting(ctx context.Context, schedule int64) ([]Occurrence, error) {
+	return list(ctx, s.core, "list occurrences", scanOccurrence,
 		selectOccurrence+" WHERE outcome = 'waiting' AND (schedule = ? OR ? = 0) ORDER BY schedule, seq", schedule,
 		schedule)
 }
 
-// LastOccurrences returns the youngest occurrence of each of the schedules that has one, by Seq.
-func (s *Store) LastOccurrences(ctx context.Context, schedules []int64) (map[int64]Occurrence, error) {
+// Last returns the youngest occurrence of each of the schedules that has one, by Seq.
+func (s *Occurrences) Last(ctx context.Context, schedules []int64) (map[int64]Occurrence, error) {
 	last := map[int64]Occurrence{}
 	for _, seq := range schedules {
-		rows, err := list(ctx, s, "read occurrences", scanOccurrence,
+		rows, err := list(ctx, s.core, "read occurrences", scanOccurrence,
 			selectOccurrence+" WHERE schedule = ? ORDER BY seq DESC LIMIT 1", seq)
 		if err != nil {
 			return nil, err

@@ -14,10 +14,10 @@ func TestUnfinishedIsWholeAndOldestFirst(t *testing.T) {
 	for n := range 5 {
 		r := aRun(5 - n)
 		want = append([]Run{r}, want...)
-		must(t, s.Insert(t.Context(), r, Key{}))
-		must(t, s.Insert(t.Context(), ended(aRun(n)), Key{}))
+		must(t, s.Runs.Insert(t.Context(), r, Key{}))
+		must(t, s.Runs.Insert(t.Context(), ended(aRun(n)), Key{}))
 	}
-	got, err := s.Unfinished(t.Context())
+	got, err := s.Runs.Unfinished(t.Context())
 	must(t, err)
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
@@ -30,8 +30,8 @@ func TestOldest(t *testing.T) {
 	for n := range 5 {
 		r := ended(aRun(n))
 		ids = append(ids, r.ID)
-		must(t, s.Insert(t.Context(), r, Key{}))
-		must(t, s.Insert(t.Context(), aRun(n), Key{}))
+		must(t, s.Runs.Insert(t.Context(), r, Key{}))
+		must(t, s.Runs.Insert(t.Context(), aRun(n), Key{}))
 	}
 	at := func(n int) time.Time { return ended(aRun(n)).FinishedAt }
 	seen := func(n int) Run { return Run{ID: ids[n], FinishedAt: at(n)} }
@@ -52,7 +52,7 @@ func TestOldest(t *testing.T) {
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
-			got, err := s.Oldest(t.Context(), c.old)
+			got, err := s.Runs.Oldest(t.Context(), c.old)
 			must(t, err)
 			var found []string
 			for _, r := range got {
@@ -70,17 +70,17 @@ func TestOldest(t *testing.T) {
 
 func TestKnownOfMany(t *testing.T) {
 	s, r := open(t), aRun(1)
-	must(t, s.Insert(t.Context(), r, Key{}))
+	must(t, s.Runs.Insert(t.Context(), r, Key{}))
 	ids := []string{"", "'", "\x00", "\xff", "null"}
 	for range 20_000 {
 		ids = append(ids, newID())
 	}
-	known, err := s.Known(t.Context(), append(ids, r.ID))
+	known, err := s.Runs.Known(t.Context(), append(ids, r.ID))
 	must(t, err)
 	if diff := cmp.Diff(map[string]bool{r.ID: true}, known); diff != "" {
 		t.Error(diff)
 	}
-	known, err = s.Known(t.Context(), nil)
+	known, err = s.Runs.Known(t.Context(), nil)
 	must(t, err)
 	if len(known) != 0 {
 		t.Errorf("of none there are %v", known)
@@ -91,24 +91,24 @@ func TestTotalsFollowEveryWrite(t *testing.T) {
 	s, a, b := open(t), aRun(1), aRun(2)
 	check := func(want Totals) {
 		t.Helper()
-		got, err := s.Totals(t.Context())
+		got, err := s.Runs.Totals(t.Context())
 		must(t, err)
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Error(diff)
 		}
 	}
 	check(Totals{})
-	must(t, s.Insert(t.Context(), a, Key{}))
-	must(t, s.Insert(t.Context(), b, Key{}))
+	must(t, s.Runs.Insert(t.Context(), a, Key{}))
+	must(t, s.Runs.Insert(t.Context(), b, Key{}))
 	check(Totals{Runs: 2, Unfinished: 2, DiskBytes: 14})
 	a = ended(a)
 	a.DiskBytes = 100
-	must(t, s.Save(t.Context(), a))
+	must(t, s.Runs.Save(t.Context(), a))
 	check(Totals{Runs: 2, Unfinished: 1, DiskBytes: 107})
 	a.DiskBytes = 1
-	must(t, s.Save(t.Context(), a))
-	must(t, s.Insert(t.Context(), ended(aRun(3)), Key{}))
+	must(t, s.Runs.Save(t.Context(), a))
+	must(t, s.Runs.Insert(t.Context(), ended(aRun(3)), Key{}))
 	check(Totals{Runs: 3, Unfinished: 1, DiskBytes: 15})
-	must(t, s.Delete(t.Context(), a.ID))
+	must(t, s.Runs.Delete(t.Context(), a.ID))
 	check(Totals{Runs: 2, Unfinished: 1, DiskBytes: 14})
 }

@@ -38,7 +38,7 @@ func rawExec(t *testing.T, path, text string) {
 func TestOpenMakesTheFileForItsOwnerOnly(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a ?%41#é", "aod.db")
 	s := openAt(t, path)
-	must(t, s.Insert(t.Context(), aRun(1), Key{}))
+	must(t, s.Runs.Insert(t.Context(), aRun(1), Key{}))
 	for name, want := range map[string]os.FileMode{"": os.ModeDir | 0o700, "aod.db": 0o600, "aod.db-wal": 0o600, "aod.db-shm": 0o600} {
 		info, err := os.Stat(filepath.Join(filepath.Dir(path), name))
 		must(t, err)
@@ -51,7 +51,7 @@ func TestOpenMakesTheFileForItsOwnerOnly(t *testing.T) {
 func TestOpenTakesAnEmptyFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "aod.db")
 	must(t, os.WriteFile(path, nil, 0o600))
-	must(t, openAt(t, path).Insert(t.Context(), aRun(1), Key{}))
+	must(t, openAt(t, path).Runs.Insert(t.Context(), aRun(1), Key{}))
 }
 
 func TestOpenRefuses(t *testing.T) {
@@ -139,7 +139,7 @@ func TestAFileOfGarbageIsDamageAndStays(t *testing.T) {
 	garbage := []byte(strings.Repeat("garbage", 1000))
 	must(t, os.WriteFile(path, garbage, 0o600))
 	s := openAt(t, path)
-	_, err := s.Runs(t.Context(), Filter{})
+	_, err := s.Runs.List(t.Context(), Filter{})
 	wantKind(t, err, fault.Unavailable)
 	wantKind(t, s.Health(t.Context()), fault.Unavailable)
 	if hint := fault.Public(err).Hint; !strings.Contains(hint, "aod restore") {
@@ -164,7 +164,7 @@ func TestManyMayOpenANewFileAtOnce(t *testing.T) {
 					t.Error(err)
 					return
 				}
-				if err := s.Insert(t.Context(), aRun(n), Key{}); err != nil {
+				if err := s.Runs.Insert(t.Context(), aRun(n), Key{}); err != nil {
 					t.Error(err)
 				}
 				if err := s.Close(); err != nil {
@@ -227,7 +227,7 @@ func TestADatabaseOfVersionTenOpens(t *testing.T) {
 	want := ended(aRun(0))
 	want.ID, want.Root, want.Output = "r1", "r1", []byte(`{"out":1}`)
 	want.Record = []byte(`{"n":1}`)
-	got, err := s.Run(t.Context(), "r1")
+	got, err := s.Runs.Get(t.Context(), "r1")
 	must(t, err)
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
@@ -235,18 +235,18 @@ func TestADatabaseOfVersionTenOpens(t *testing.T) {
 	if got := events(t, s, "r1"); len(got) != 2 {
 		t.Errorf("its events are %v", got)
 	}
-	totals, err := s.Totals(t.Context())
+	totals, err := s.Runs.Totals(t.Context())
 	must(t, err)
 	if diff := cmp.Diff(Totals{Runs: 2, Unfinished: 1, DiskBytes: 10}, totals); diff != "" {
 		t.Error(diff)
 	}
-	open, err := s.Unfinished(t.Context())
+	open, err := s.Runs.Unfinished(t.Context())
 	must(t, err)
 	if len(open) != 1 || open[0].ID != "r2" {
 		t.Errorf("unfinished: %+v", open)
 	}
-	must(t, s.Save(t.Context(), ended(open[0]), event("x")))
-	must(t, s.Delete(t.Context(), "r1", "r2"))
+	must(t, s.Runs.Save(t.Context(), ended(open[0]), event("x")))
+	must(t, s.Runs.Delete(t.Context(), "r1", "r2"))
 	healthy(t, path)
 }
 
@@ -254,10 +254,10 @@ func TestOpeningAgainChangesNothing(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "aod.db")
 	for range 3 {
 		s := openAt(t, path)
-		must(t, s.Insert(t.Context(), aRun(1), Key{}))
+		must(t, s.Runs.Insert(t.Context(), aRun(1), Key{}))
 		must(t, s.Close())
 	}
-	totals, err := openAt(t, path).Totals(t.Context())
+	totals, err := openAt(t, path).Runs.Totals(t.Context())
 	must(t, err)
 	if totals.Runs != 3 {
 		t.Errorf("there are %d runs", totals.Runs)

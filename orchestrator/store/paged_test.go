@@ -21,11 +21,11 @@ func TestAPageOfLargeEventsEndsByItsBytes(t *testing.T) {
 	t.Parallel()
 	s := open(t)
 	r := aRun(1)
-	must(t, s.Insert(t.Context(), r, Key{}, sizedEvents(100, 100, 100, 100, 1, 5000, 1, 1)...))
+	must(t, s.Runs.Insert(t.Context(), r, Key{}, sizedEvents(100, 100, 100, 100, 1, 5000, 1, 1)...))
 	told := func(ctx context.Context, run string, after int64, limit int) ([]Event, error) {
-		return s.Told(ctx, run, "artifact", after, limit)
+		return s.Events.Told(ctx, run, "artifact", after, limit)
 	}
-	for name, read := range map[string]func(context.Context, string, int64, int) ([]Event, error){"events": s.Events, "of a type": told} {
+	for name, read := range map[string]func(context.Context, string, int64, int) ([]Event, error){"events": s.Events.List, "of a type": told} {
 		for limit, want := range map[int]string{200: "1-3+ 4-6+ 7-8 ", 2: "1-2+ 3-4+ 5-6+ 7-8+ "} {
 			got := ""
 			for after := int64(0); ; {
@@ -55,12 +55,12 @@ func TestAListOfRunsWithLargeRecordsEndsByItsBytes(t *testing.T) {
 	for n := range 7 {
 		r := aRun(n)
 		r.Record = append(append([]byte(`{"x":"`), bytes.Repeat([]byte("x"), 2<<20)...), `"}`...)
-		must(t, s.Insert(t.Context(), r, Key{}))
+		must(t, s.Runs.Insert(t.Context(), r, Key{}))
 	}
 	var sizes []int
 	seen := map[string]bool{}
 	for f := (Filter{Limit: 5}); ; {
-		page, err := s.Runs(t.Context(), f)
+		page, err := s.Runs.List(t.Context(), f)
 		must(t, err)
 		sizes = append(sizes, len(page.Runs))
 		for _, r := range page.Runs {
@@ -79,11 +79,11 @@ func TestTheLastEvent(t *testing.T) {
 	t.Parallel()
 	s := open(t)
 	r := aRun(1)
-	must(t, s.Insert(t.Context(), r, Key{}, event("state"), event("end")))
-	if last, err := s.LastEvent(t.Context(), r.ID); err != nil || last.Seq != 2 || last.Type != "end" {
+	must(t, s.Runs.Insert(t.Context(), r, Key{}, event("state"), event("end")))
+	if last, err := s.Events.Last(t.Context(), r.ID); err != nil || last.Seq != 2 || last.Type != "end" {
 		t.Errorf("%+v, %v", last, err)
 	}
-	if none, err := s.LastEvent(t.Context(), aRun(2).ID); err != nil || none.Seq != 0 {
+	if none, err := s.Events.Last(t.Context(), aRun(2).ID); err != nil || none.Seq != 0 {
 		t.Errorf("of no run: %+v, %v", none, err)
 	}
 }

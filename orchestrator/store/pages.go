@@ -37,34 +37,35 @@ func pagesIn(ctx context.Context, db rower) (p pageUse, err error) {
 // room for a copy or it would take long. It is for the time before anybody writes. free is how many
 // bytes may be written.
 func (s *Store) Compact(ctx context.Context, free int64) {
-	if s.writer == nil {
+	if s.core.writer == nil {
 		return
 	}
-	p, err := pagesIn(ctx, s.readers)
+	p, err := pagesIn(ctx, s.core.readers)
 	if err == nil && p.mode != 0 { // GiveBack does it
 		return
 	}
 	used, began := (p.all-p.free)*p.size, time.Now()
 	if used > compactMost || 2*used > free { // beside the copy there is the write-ahead log
-		s.logger.Info("database not compacted, it keeps the room of what is removed", "bytes", p.all*p.size, "used",
-			used, "free", free)
+		s.core.logger.Info("database not compacted, it keeps the room of what is removed", "bytes", p.all*p.size,
+			"used", used, "free", free)
 		return
 	}
 	if err == nil {
 		err = s.compact(ctx)
 	}
 	if err != nil {
-		s.logger.Warn("database not compacted, it keeps the room of what is removed", fault.LogAttr(err))
+		s.core.logger.Warn("database not compacted, it keeps the room of what is removed", fault.LogAttr(err))
 		return
 	}
-	s.logger.Info("database compacted", "bytes", p.all*p.size, "used", used, "ms", time.Since(began).Milliseconds())
+	s.core.logger.Info("database compacted", "bytes", p.all*p.size, "used", used, "ms",
+		time.Since(began).Milliseconds())
 }
 
 // compact writes the database anew. Until the last step it is as it was.
 func (s *Store) compact(ctx context.Context) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, compactTime)
 	defer cancel()
-	conn, err := s.writer.db.Conn(ctx)
+	conn, err := s.core.writer.db.Conn(ctx)
 	if err != nil {
 		return err
 	}
@@ -82,7 +83,7 @@ func (s *Store) compact(ctx context.Context) (err error) {
 func (s *Store) GiveBack(ctx context.Context) (bytes int64, err error) {
 	for ctx.Err() == nil {
 		var given int64
-		err := s.change(ctx, "give pages back", func(ctx context.Context, tx *transaction) (err error) {
+		err := s.core.change(ctx, "give pages back", func(ctx context.Context, tx *transaction) (err error) {
 			given, err = giveBack(ctx, tx)
 			return err
 		})
@@ -110,20 +111,4 @@ func giveBack(ctx context.Context, tx *transaction) (bytes int64, err error) {
 	}
 	after, err := pagesIn(ctx, tx)
 	return (before.all - after.all) * before.size, err
-}
-
-// DocumentBytes returns how many bytes the database keeps of what a run told and asked, and of its
-// steps. An unknown run has none.
-func (s *Store) DocumentBytes(ctx context.Context, run string) (bytes int64, err error) {
-	const sums = `SELECT (SELECT coalesce(sum(length(data)), 0) FROM events WHERE run = r.seq)
-		+ (SELECT coalesce(sum(coalesce(length(delta), 0) + coalesce(length(value), 0)), 0) FROM steps
-			WHERE run = r.seq)
-		+ (SELECT coalesce(sum(length(text) + coalesce(length(show), 0) + coalesce(length(form),
-			0) + coalesce(length(answer), 0)), 0) FROM questions WHERE run = r.seq)
-		FROM runs AS r WHERE id = ?`
-	rows, err := list(ctx, s, "read size of run", scanValue[int64], sums, run)
-	for _, n := range rows {
-		bytes += n
-	}
-	return bytes, err
 }

@@ -19,7 +19,7 @@ func grown(t *testing.T, s *Store, n int) (ids []string) {
 	for i := range n {
 		r := ended(aRun(i))
 		r.Record = fmt.Appendf(nil, `"%010000d"`, i)
-		must(t, s.Insert(t.Context(), r, Key{}))
+		must(t, s.Runs.Insert(t.Context(), r, Key{}))
 		ids = append(ids, r.ID)
 	}
 	return ids
@@ -27,7 +27,7 @@ func grown(t *testing.T, s *Store, n int) (ids []string) {
 
 func usedBy(t *testing.T, s *Store) pageUse {
 	t.Helper()
-	p, err := pagesIn(t.Context(), s.readers)
+	p, err := pagesIn(t.Context(), s.core.readers)
 	must(t, err)
 	return p
 }
@@ -36,17 +36,17 @@ func usedBy(t *testing.T, s *Store) pageUse {
 func wantGiven(t *testing.T, s *Store, ids []string) {
 	t.Helper()
 	before := usedBy(t, s)
-	must(t, s.Delete(t.Context(), ids[1:]...))
+	must(t, s.Runs.Delete(t.Context(), ids[1:]...))
 	bytes, err := s.GiveBack(t.Context())
 	after := usedBy(t, s)
 	if err != nil || bytes < int64(len(ids)-2)*10_000 || after.free != 0 || (before.all-after.all)*after.size != bytes {
 		t.Errorf("%d bytes were given back, %v: %+v, before %+v", bytes, err, after, before)
 	}
-	r, err := s.Run(t.Context(), ids[0])
+	r, err := s.Runs.Get(t.Context(), ids[0])
 	if err != nil || string(r.Record) != fmt.Sprintf(`"%010000d"`, 0) {
 		t.Errorf("of the run that stays: %v, %d bytes", err, len(r.Record))
 	}
-	must(t, thoroughly(s.logger).of(t.Context(), s.readers))
+	must(t, thoroughly(s.core.logger).of(t.Context(), s.core.readers))
 	if bytes, err := s.GiveBack(t.Context()); bytes != 0 || err != nil {
 		t.Errorf("once more: %d, %v", bytes, err)
 	}
@@ -106,7 +106,7 @@ func TestADatabaseStaysAsItIsWhereItCannotBeCompacted(t *testing.T) {
 			if usedBy(t, s).mode != 0 || !strings.Contains(log.String(), "not compacted") {
 				t.Error(log)
 			}
-			known, err := s.Known(t.Context(), ids)
+			known, err := s.Runs.Known(t.Context(), ids)
 			if err != nil || len(known) != len(ids) || s.Health(t.Context()) != nil {
 				t.Errorf("%d of %d runs are left, %v, %v", len(known), len(ids), err, s.Health(t.Context()))
 			}
@@ -116,12 +116,12 @@ func TestADatabaseStaysAsItIsWhereItCannotBeCompacted(t *testing.T) {
 
 func TestDocumentsOfARunHaveASize(t *testing.T) {
 	s, r := open(t), aRun(1)
-	must(t, s.Insert(t.Context(), r, Key{}, Event{At: epoch, Type: "artifact", Data: bytes.Repeat([]byte("1"), 5000)}))
-	must(t, s.KeepStep(t.Context(), r.ID, Step{Address: "a", State: "done", Value: bytes.Repeat([]byte("2"), 300)}))
-	if n, err := s.DocumentBytes(t.Context(), r.ID); n != 5300 || err != nil {
+	must(t, s.Runs.Insert(t.Context(), r, Key{}, Event{At: epoch, Type: "artifact", Data: bytes.Repeat([]byte("1"), 5000)}))
+	must(t, s.Steps.Keep(t.Context(), r.ID, Step{Address: "a", State: "done", Value: bytes.Repeat([]byte("2"), 300)}))
+	if n, err := s.Runs.DocumentBytes(t.Context(), r.ID); n != 5300 || err != nil {
 		t.Errorf("%d bytes, %v", n, err)
 	}
-	if n, err := s.DocumentBytes(t.Context(), "none"); n != 0 || err != nil {
+	if n, err := s.Runs.DocumentBytes(t.Context(), "none"); n != 0 || err != nil {
 		t.Errorf("of an unknown run: %d bytes, %v", n, err)
 	}
 }

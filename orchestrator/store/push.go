@@ -21,13 +21,21 @@ type Push struct {
 	Credentials string
 	CreatedAt   time.Time
 
-	// What became of its deliveries. PutPush doesn't write it.
+	// What became of its deliveries. Put doesn't write it.
 	Waiting, Delivered, Lost int64
 	NextAt                   time.Time // the first of those that wait isn't tried before; zero: none waits
 	TriedAt                  time.Time // the last try; zero: there was none
 	Status                   int       // of its answer; 0: there was none
 	GivenUpAt                time.Time // zero: it goes on
 	Reason                   string    // why it was given up
+}
+
+// StoredWithRun implements WithRun: the push is told of a new run from its first event on. It has an ID.
+func (Push) StoredWithRun() {}
+
+func (p Push) insertWith(ctx context.Context, tx *transaction, run int64) error {
+	_, err := putPush(ctx, tx, run, p, p.ID)
+	return err
 }
 
 // The bounds of pushes. A push whose deliveries that wait are more is given up, and so is the one
@@ -39,13 +47,16 @@ const (
 	reasonOfBacklog = "backlog"
 )
 
-// PutPush stores a push of a run. From then on its deliveries are stored with the events of the
+// Pushes keeps the receivers that are told of runs.
+type Pushes struct{ core *core }
+
+// Put stores a push of a run. From then on its deliveries are stored with the events of the
 // run that pushes tell of. One of the same id gets another receiver, for what waits as well, and
 // goes on if it was given up. Without an ID it gets newID, unless there is one of this receiver already. It returns the
 // push as it is stored. The error is a NotFound fault if there is no such run, and a TooLarge
 // fault if it has too many.
-func (s *Store) PutPush(ctx context.Context, p Push, newID string) (stored Push, err error) {
-	err = s.changeRun(ctx, "store push", p.Run, func(ctx context.Context, tx *transaction, run int64) error {
+func (s *Pushes) Put(ctx context.Context, p Push, newID string) (stored Push, err error) {
+	err = s.core.changeRun(ctx, "store push", p.Run, func(ctx context.Context, tx *transaction, run int64) error {
 		seq, err := putPush(ctx, tx, run, p, newID)
 		if err != nil {
 			return err
@@ -94,9 +105,9 @@ func pushIDOf(ctx context.Context, tx *transaction, run int64, p Push, other str
 	return id, err
 }
 
-// DeletePush removes a push with its deliveries. One that isn't there is a NotFound fault.
-func (s *Store) DeletePush(ctx context.Context, run, id string) error {
-	return s.change(ctx, "delete push", func(ctx context.Context, tx *transaction) error {
+// Delete removes a push with its deliveries. One that isn't there is a NotFound fault.
+func (s *Pushes) Delete(ctx context.Context, run, id string) error {
+	return s.core.change(ctx, "delete push", func(ctx context.Context, tx *transaction) error {
 		return tx.change(ctx, unknownPush(),
 			"DELETE FROM pushes WHERE run = (SELECT seq FROM runs WHERE id = ?) AND id = ?", run, id)
 	})
@@ -118,19 +129,20 @@ func scanPush(row scanner, p *Push) error {
 		stamp{&p.NextAt}, stamp{&p.TriedAt}, &p.Status, stamp{&p.GivenUpAt}, &p.Reason)
 }
 
-// Pushes returns those of a run, the oldest first. An unknown run has none.
-func (s *Store) Pushes(ctx context.Context, run string) ([]Push, error) {
-	return list(ctx, s, "list pushes", scanPush, selectPush+" WHERE runs.id = ? ORDER BY pushes.seq", run)
+// List returns those of a run, the oldest first. An unknown run has none.
+func (s *Pushes) List(ctx context.Context, run string) ([]Push, error) {
+	return list(ctx, s.core, "list pushes", scanPush, selectPush+" WHERE runs.id = ? ORDER BY pushes.seq", run)
 }
 
-// Push returns a push of a run, or a NotFound fault.
-func (s *Store) Push(ctx context.Context, run, id string) (Push, error) {
-	p, err := find(ctx, s.readers, scanPush, unknownPush(), selectPush+" WHERE runs.id = ? AND pushes.id = ?", run, id)
-	return p, s.explain(ctx, "read push", err)
+// Get returns a push of a run, or a NotFound fault.
+func (s *Pushes) Get(ctx context.Context, run, id string) (Push, error) {
+	p, err := find(ctx, s.core.readers, scanPush, unknownPush(), selectPush+" WHERE runs.id = ? AND pushes.id = ?", run,
+		id)
+	return p, s.core.explain(ctx, "read push", err)
 }
 
-// PushBacklog returns how many deliveries of all pushes wait.
-func (s *Store) PushBacklog(ctx context.Context) (n int64, err error) {
-	err = s.readers.QueryRowContext(ctx, "SELECT push_backlog FROM totals").Scan(&n)
-	return n, s.explain(ctx, "read push backlog", err)
+// Backlog returns how many deliveries of all pushes wait.
+func (s *Pushes) Backlog(ctx context.Context) (n int64, err error) {
+	err = s.core.readers.QueryRowContext(ctx, "SELECT push_backlog FROM totals").Scan(&n)
+	return n, s.core.explain(ctx, "read push backlog", err)
 }

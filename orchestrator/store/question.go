@@ -29,12 +29,15 @@ type Question struct {
 	Over       bool      // its run has ended
 }
 
-// OpenQuestion stores a question with events, and returns it. If its run has asked under its
+// Questions keeps what runs ask people.
+type Questions struct{ core *core }
+
+// Open stores a question with events, and returns it. If its run has asked under its
 // Address before, it returns the question as it stands and stores nothing. The error is a
 // NotFound fault if there is no such run, a Conflict fault if it has ended, and a TooLarge fault if a
 // program has asked enough.
-func (s *Store) OpenQuestion(ctx context.Context, q Question, events ...Event) (Question, error) {
-	err := s.changeRun(ctx, "open question", q.Run, func(ctx context.Context, tx *transaction, run int64) error {
+func (s *Questions) Open(ctx context.Context, q Question, events ...Event) (Question, error) {
+	err := s.core.changeRun(ctx, "open question", q.Run, func(ctx context.Context, tx *transaction, run int64) error {
 		const insert = `INSERT INTO questions (id, run, address, kind, text, show, form, answers, until, asked_at,
 			answered_at, closed_at)
 			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, 0) ON CONFLICT (run, address) DO NOTHING`
@@ -74,15 +77,15 @@ func (q Question) allowed(ctx context.Context, tx *transaction, run int64) error
 	return nil
 }
 
-// AnswerQuestion stores the answer to a question with events of its run. The first answer
+// Answer stores the answer to a question with events of its run. The first answer
 // counts: the same again changes nothing, and another one is a Conflict fault, as is an answer
 // to a question that is closed. A question that isn't there is a NotFound fault. The run of the
 // question gets a key with its answer: if it has that already, nothing is stored. The error is a
 // *Taken if the key has another fingerprint or run.
-func (s *Store) AnswerQuestion(
+func (s *Questions) Answer(
 	ctx context.Context, key Key, id string, answer []byte, at time.Time, events ...Event,
 ) error {
-	return s.change(ctx, "answer question", func(ctx context.Context, tx *transaction) error {
+	return s.core.change(ctx, "answer question", func(ctx context.Context, tx *transaction) error {
 		q, err := questionIn(ctx, tx, id)
 		if err != nil {
 			return err
@@ -120,10 +123,10 @@ func (q Question) takes(answer []byte, at time.Time) (again bool, err error) {
 	return false, nil
 }
 
-// CloseQuestion closes a question that isn't answered, with events of its run, and returns it
+// Close closes a question that isn't answered, with events of its run, and returns it
 // as it stands then. One that is closed or answered stays as it is.
-func (s *Store) CloseQuestion(ctx context.Context, id string, at time.Time, events ...Event) (q Question, err error) {
-	err = s.change(ctx, "close question", func(ctx context.Context, tx *transaction) error {
+func (s *Questions) Close(ctx context.Context, id string, at time.Time, events ...Event) (q Question, err error) {
+	err = s.core.change(ctx, "close question", func(ctx context.Context, tx *transaction) error {
 		if q, err = questionIn(ctx, tx, id); err != nil || q.Answer != nil || !q.ClosedAt.IsZero() {
 			return err
 		}
@@ -149,10 +152,10 @@ func UnknownQuestion(id string) error {
 	return fault.New(fault.NotFound, "there is no question %.64s", id)
 }
 
-// Question returns a question, or a NotFound fault.
-func (s *Store) Question(ctx context.Context, id string) (Question, error) {
-	q, err := questionIn(ctx, s.readers, id)
-	return q, s.explain(ctx, "read question", err)
+// Get returns a question, or a NotFound fault.
+func (s *Questions) Get(ctx context.Context, id string) (Question, error) {
+	q, err := questionIn(ctx, s.core.readers, id)
+	return q, s.core.explain(ctx, "read question", err)
 }
 
 // bytes implements large.
@@ -163,16 +166,16 @@ func (q Question) bytes() int {
 // most implements large.
 func (Question) most() int { return pageBytes }
 
-// OpenQuestions returns the questions that can be answered at a time and whose Seq is greater
+// ListOpen returns the questions that can be answered at a time and whose Seq is greater
 // than after, in order: those of a run, or of all where run is "". At most limit, never more than
 // 1000, and fewer where they are large; a limit of 0 means 1000.
-func (s *Store) OpenQuestions(
+func (s *Questions) ListOpen(
 	ctx context.Context, run string, at time.Time, after int64, limit int,
 ) ([]Question, error) {
 	const open = selectQuestion + ` WHERE answered_at = 0 AND closed_at = 0 AND runs.finished = 0
 		AND (until = 0 OR until > ?4)
 		AND questions.seq > ?1 AND (?2 = '' OR runs.id = ?2) ORDER BY questions.seq LIMIT ?3`
-	return paged(ctx, s, "list questions", scanQuestion, open, after, run, atMost(limit), nanos(at))
+	return paged(ctx, s.core, "list questions", scanQuestion, open, after, run, atMost(limit), nanos(at))
 }
 
 const selectQuestion = `SELECT questions.seq, questions.id, runs.id, runs.unit, runs.made_by, address, questions.kind,

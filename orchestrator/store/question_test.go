@@ -24,8 +24,8 @@ func aQuestion(run, address string) Question {
 func asked(t *testing.T, s *Store) Question {
 	t.Helper()
 	r := aRun(1)
-	must(t, s.Insert(t.Context(), r, Key{}))
-	q, err := s.OpenQuestion(t.Context(), aQuestion(r.ID, "ask"), event("question"))
+	must(t, s.Runs.Insert(t.Context(), r, Key{}))
+	q, err := s.Questions.Open(t.Context(), aQuestion(r.ID, "ask"), event("question"))
 	must(t, err)
 	return q
 }
@@ -37,7 +37,7 @@ var (
 
 func openIDs(t *testing.T, s *Store, run string) (ids []string) {
 	t.Helper()
-	questions, err := s.OpenQuestions(t.Context(), run, epoch, 0, 0)
+	questions, err := s.Questions.ListOpen(t.Context(), run, epoch, 0, 0)
 	must(t, err)
 	for _, q := range questions {
 		ids = append(ids, q.ID)
@@ -50,9 +50,9 @@ func TestAQuestionIsOpenedOnce(t *testing.T) {
 	q := asked(t, s)
 	again := aQuestion(q.Run, q.Address)
 	again.Text, again.Until = "Another?", time.Time{}
-	got, err := s.OpenQuestion(t.Context(), again, event("question"))
+	got, err := s.Questions.Open(t.Context(), again, event("question"))
 	must(t, err)
-	stored, err := s.Question(t.Context(), q.ID)
+	stored, err := s.Questions.Get(t.Context(), q.ID)
 	must(t, err)
 	q.Seq, q.Unit = stored.Seq, stored.Unit // which the store gives
 	for _, found := range []Question{got, stored} {
@@ -66,7 +66,7 @@ func TestAQuestionIsOpenedOnce(t *testing.T) {
 	if diff := cmp.Diff([]string{q.ID}, openIDs(t, s, "")); diff != "" {
 		t.Error(diff)
 	}
-	_, err = s.OpenQuestion(t.Context(), aQuestion(newID(), "ask"))
+	_, err = s.Questions.Open(t.Context(), aQuestion(newID(), "ask"))
 	wantKind(t, err, fault.NotFound)
 }
 
@@ -74,11 +74,11 @@ func TestTheFirstAnswerCounts(t *testing.T) {
 	s := open(t)
 	q := asked(t, s)
 	at := epoch.Add(time.Minute)
-	must(t, s.AnswerQuestion(t.Context(), Key{}, q.ID, yes, at, event("question")))
-	must(t, s.AnswerQuestion(t.Context(), Key{}, q.ID, yes, at.Add(time.Second), event("question")))
-	wantKind(t, s.AnswerQuestion(t.Context(), Key{}, q.ID, no, at), fault.Conflict)
-	wantKind(t, s.AnswerQuestion(t.Context(), Key{}, newID(), yes, at), fault.NotFound)
-	got, err := s.CloseQuestion(t.Context(), q.ID, at) // too late
+	must(t, s.Questions.Answer(t.Context(), Key{}, q.ID, yes, at, event("question")))
+	must(t, s.Questions.Answer(t.Context(), Key{}, q.ID, yes, at.Add(time.Second), event("question")))
+	wantKind(t, s.Questions.Answer(t.Context(), Key{}, q.ID, no, at), fault.Conflict)
+	wantKind(t, s.Questions.Answer(t.Context(), Key{}, newID(), yes, at), fault.NotFound)
+	got, err := s.Questions.Close(t.Context(), q.ID, at) // too late
 	must(t, err)
 	if string(got.Answer) != string(yes) || !got.AnsweredAt.Equal(at) || !got.ClosedAt.IsZero() {
 		t.Errorf("%+v", got)
@@ -95,22 +95,22 @@ func TestAnAnswerUnderAKeyIsTakenOnce(t *testing.T) {
 	s := open(t)
 	q, closed := asked(t, s), asked(t, s)
 	key := Key{Value: "resend/k", Fingerprint: "f"}
-	must(t, s.AnswerQuestion(t.Context(), key, q.ID, yes, epoch, event("question")))
-	later, err := s.OpenQuestion(t.Context(), aQuestion(q.Run, "later"), event("question"))
+	must(t, s.Questions.Answer(t.Context(), key, q.ID, yes, epoch, event("question")))
+	later, err := s.Questions.Open(t.Context(), aQuestion(q.Run, "later"), event("question"))
 	must(t, err)
-	must(t, s.AnswerQuestion(t.Context(), key, later.ID, yes, epoch, event("question")))
+	must(t, s.Questions.Answer(t.Context(), key, later.ID, yes, epoch, event("question")))
 	if ids := openIDs(t, s, q.Run); len(ids) != 1 || ids[0] != later.ID {
 		t.Errorf("open: %v", ids)
 	}
 	var taken *Taken
-	if err := s.AnswerQuestion(t.Context(), key, closed.ID, yes, epoch); !errors.As(err, &taken) {
+	if err := s.Questions.Answer(t.Context(), key, closed.ID, yes, epoch); !errors.As(err, &taken) {
 		t.Errorf("a question of another run: %v", err)
 	}
-	_, err = s.CloseQuestion(t.Context(), closed.ID, epoch)
+	_, err = s.Questions.Close(t.Context(), closed.ID, epoch)
 	must(t, err)
 	late := Key{Value: "resend/late", Fingerprint: "f"}
-	wantKind(t, s.AnswerQuestion(t.Context(), late, closed.ID, yes, epoch), fault.Conflict)
-	_, _, err = s.ByKey(t.Context(), late.Value)
+	wantKind(t, s.Questions.Answer(t.Context(), late, closed.ID, yes, epoch), fault.Conflict)
+	_, _, err = s.Keys.Get(t.Context(), late.Value)
 	wantKind(t, err, fault.NotFound)
 }
 
@@ -121,7 +121,7 @@ func TestOfAnswersAtOnceOneCounts(t *testing.T) {
 	var taken atomic.Int32
 	for n := range 8 {
 		all.Go(func() {
-			if s.AnswerQuestion(t.Context(), Key{}, q.ID, fmt.Appendf(nil, `{"note":"%d"}`, n), epoch) == nil {
+			if s.Questions.Answer(t.Context(), Key{}, q.ID, fmt.Appendf(nil, `{"note":"%d"}`, n), epoch) == nil {
 				taken.Add(1)
 			}
 		})
@@ -136,18 +136,18 @@ func TestAQuestionThatIsOpenNoMore(t *testing.T) {
 	s := open(t)
 	closed, late := asked(t, s), asked(t, s)
 	for range 2 {
-		got, err := s.CloseQuestion(t.Context(), closed.ID, epoch, event("question"))
+		got, err := s.Questions.Close(t.Context(), closed.ID, epoch, event("question"))
 		must(t, err)
 		if !got.ClosedAt.Equal(epoch) {
 			t.Errorf("%+v", got)
 		}
 	}
-	wantKind(t, s.AnswerQuestion(t.Context(), Key{}, closed.ID, yes, epoch), fault.Conflict)
-	wantKind(t, s.AnswerQuestion(t.Context(), Key{}, late.ID, yes, late.Until), fault.Conflict)
+	wantKind(t, s.Questions.Answer(t.Context(), Key{}, closed.ID, yes, epoch), fault.Conflict)
+	wantKind(t, s.Questions.Answer(t.Context(), Key{}, late.ID, yes, late.Until), fault.Conflict)
 	if got := events(t, s, closed.Run); len(got) != 2 {
 		t.Errorf("events %v", got)
 	}
-	_, err := s.CloseQuestion(t.Context(), newID(), epoch)
+	_, err := s.Questions.Close(t.Context(), newID(), epoch)
 	wantKind(t, err, fault.NotFound)
 }
 
@@ -160,21 +160,21 @@ func TestOpenQuestionsAreListedByTheirRun(t *testing.T) {
 	if diff := cmp.Diff([]string{second.ID}, openIDs(t, s, second.Run)); diff != "" {
 		t.Error(diff)
 	}
-	page, err := s.OpenQuestions(t.Context(), "", epoch, 0, 1)
+	page, err := s.Questions.ListOpen(t.Context(), "", epoch, 0, 1)
 	must(t, err)
-	rest, err := s.OpenQuestions(t.Context(), "", epoch, page[0].Seq, 0)
+	rest, err := s.Questions.ListOpen(t.Context(), "", epoch, page[0].Seq, 0)
 	must(t, err)
 	if len(page) != 1 || len(rest) != 1 || rest[0].ID != second.ID {
 		t.Errorf("%v, then %v", page, rest)
 	}
-	run, err := s.Run(t.Context(), first.Run)
+	run, err := s.Runs.Get(t.Context(), first.Run)
 	must(t, err)
-	must(t, s.Save(t.Context(), ended(run)))
+	must(t, s.Runs.Save(t.Context(), ended(run)))
 	if diff := cmp.Diff([]string{second.ID}, openIDs(t, s, "")); diff != "" {
 		t.Error("of a run that has ended:", diff)
 	}
-	wantKind(t, s.AnswerQuestion(t.Context(), Key{}, first.ID, yes, epoch), fault.Conflict)
-	_, err = s.OpenQuestion(t.Context(), aQuestion(first.Run, "too late"))
+	wantKind(t, s.Questions.Answer(t.Context(), Key{}, first.ID, yes, epoch), fault.Conflict)
+	_, err = s.Questions.Open(t.Context(), aQuestion(first.Run, "too late"))
 	wantKind(t, err, fault.Conflict)
 }
 
@@ -184,7 +184,7 @@ func TestAProgramAsksSoOftenAndNoMore(t *testing.T) {
 	of := func(kind string, n int) error {
 		more := aQuestion(q.Run, fmt.Sprint(kind, n))
 		more.Kind = kind
-		_, err := s.OpenQuestion(t.Context(), more)
+		_, err := s.Questions.Open(t.Context(), more)
 		return err
 	}
 	for n := range maxQuestions - 1 {
@@ -192,7 +192,7 @@ func TestAProgramAsksSoOftenAndNoMore(t *testing.T) {
 	}
 	wantKind(t, of("input", maxQuestions), fault.TooLarge)
 	must(t, of("", maxQuestions)) // a flow is bounded by its steps
-	if questions, err := s.OpenQuestions(t.Context(), q.Run, epoch, 0, 0); err != nil || len(questions) != maxQuestions+1 {
+	if questions, err := s.Questions.ListOpen(t.Context(), q.Run, epoch, 0, 0); err != nil || len(questions) != maxQuestions+1 {
 		t.Errorf("%d are open, %v", len(questions), err)
 	}
 }
@@ -202,7 +202,7 @@ func TestRunsThatAsk(t *testing.T) {
 	q := asked(t, s) // whose time is long up
 	later := aQuestion(q.Run, "later")
 	asking := func() int {
-		page, err := s.Runs(t.Context(), Filter{Asking: true})
+		page, err := s.Runs.List(t.Context(), Filter{Asking: true})
 		must(t, err)
 		return len(page.Runs)
 	}
@@ -210,12 +210,12 @@ func TestRunsThatAsk(t *testing.T) {
 		t.Errorf("%d runs ask, though the time is up", n)
 	}
 	later.Until = time.Time{}
-	_, err := s.OpenQuestion(t.Context(), later)
+	_, err := s.Questions.Open(t.Context(), later)
 	must(t, err)
 	if n := asking(); n != 1 {
 		t.Errorf("%d runs ask", n)
 	}
-	must(t, s.AnswerQuestion(t.Context(), Key{}, later.ID, yes, epoch))
+	must(t, s.Questions.Answer(t.Context(), Key{}, later.ID, yes, epoch))
 	if n := asking(); n != 0 {
 		t.Errorf("%d runs ask after the answer", n)
 	}
@@ -223,12 +223,12 @@ func TestRunsThatAsk(t *testing.T) {
 
 func TestUnitsStaySwitchedOff(t *testing.T) {
 	s := open(t)
-	must(t, s.DisableUnit(t.Context(), "a", epoch))
-	must(t, s.DisableUnit(t.Context(), "b", epoch))
-	must(t, s.DisableUnit(t.Context(), "b", epoch.Add(time.Hour)))
-	must(t, s.EnableUnit(t.Context(), "a"))
-	must(t, s.EnableUnit(t.Context(), "a"))
-	off, err := s.SwitchedUnits(t.Context())
+	must(t, s.Units.Disable(t.Context(), "a", epoch))
+	must(t, s.Units.Disable(t.Context(), "b", epoch))
+	must(t, s.Units.Disable(t.Context(), "b", epoch.Add(time.Hour)))
+	must(t, s.Units.Enable(t.Context(), "a"))
+	must(t, s.Units.Enable(t.Context(), "a"))
+	off, err := s.Units.Switched(t.Context())
 	must(t, err)
 	if diff := cmp.Diff(map[string]bool{"a": false, "b": true}, off); diff != "" {
 		t.Error(diff)

@@ -3,10 +3,11 @@ package store
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
 	"errors"
-	"fmt"
-	"math"
 	"time"
+
+	"github.com/agent-on-demand/aod/api/fault"
 )
 
 // Run is a row: the searched columns, and documents that the store doesn't read. Times are
@@ -36,27 +37,32 @@ type Run struct {
 	// it: a caller that shows it keeps it in Record.
 	Metadata map[string]string
 
-	// Occurrence is the one that the run is of; nil for none. Insert alone writes it: a new one, or
-	// the end of one that waited. One that is stored already is a *Happened.
-	Occurrence *Occurrence
-
 	// Steps are those that the run begins with. Insert alone writes them.
 	Steps []Step
 
-	// Pushes are told of the run from its first event on. Insert alone writes them; each has an ID.
-	Pushes []Push
+	// With are further rows that stand with the run. Insert alone writes them.
+	With []WithRun
 }
 
-// Run returns a run with all its documents, or a NotFound fault.
-func (s *Store) Run(ctx context.Context, id string) (Run, error) {
-	run, err := find(ctx, s.readers, scanWhole, UnknownRun(id), selectWhole+" WHERE runs.id = ?", id)
-	return run, s.explain(ctx, "read run", err)
+// WithRun is a row that is stored together with a new run.
+type WithRun interface {
+	StoredWithRun()
+	insertWith(ctx context.Context, tx *transaction, run int64) error
+}
+
+// Runs keeps the rows of runs. What it lists and sums up is in list.go.
+type Runs struct{ core *core }
+
+// Get returns a run with all its documents, or a NotFound fault.
+func (s *Runs) Get(ctx context.Context, id string) (Run, error) {
+	run, err := find(ctx, s.core.readers, scanWhole, UnknownRun(id), selectWhole+" WHERE runs.id = ?", id)
+	return run, s.core.explain(ctx, "read run", err)
 }
 
 // Unfinished returns the runs that haven't finished, with all their documents, oldest
 // first.
-func (s *Store) Unfinished(ctx context.Context) ([]Run, error) {
-	return list(ctx, s, "read unfinished runs", scanWhole, selectUnfinished)
+func (s *Runs) Unfinished(ctx context.Context) ([]Run, error) {
+	return list(ctx, s.core, "read unfinished runs", scanWhole, selectUnfinished)
 }
 
 const (
@@ -71,9 +77,6 @@ func scanWhole(row scanner, r *Run) error {
 	return scanSearched(row, r, &r.Record, &r.Private, &r.Input, &r.Output)
 }
 
-// scanner is one row of a result.
-type scanner interface{ Scan(dest ...any) error }
-
 // scanSearched scans the searched columns into r and the rest into more.
 func scanSearched(row scanner, r *Run, more ...any) error {
 	dest := []any{
@@ -86,124 +89,146 @@ func scanSearched(row scanner, r *Run, more ...any) error {
 	return row.Scan(append(dest, more...)...)
 }
 
-// scanValue scans a row of one column.
-func scanValue[T any](row scanner, value *T) error { return row.Scan(value) }
-
-// list returns what a scan makes of each row that a query finds.
-func list[T any](
-	ctx context.Context, s *Store, operation string, scan func(scanner, *T) error, text string, args ...any,
-) ([]T, error) {
-	all, err := query(ctx, s.readers, scan, text, args...)
-	return all, s.explain(ctx, operation, err)
-}
-
-// What the documents of a page take: it ends with the row that reaches this, so that its reader holds
-// little however large the rows are. A row has at most some MiB.
-const (
-	pageBytes = 256 << 10
-	listBytes = 4 << 20 // of records, which few read
-)
-
-// large is a row whose documents may be large: a page of such rows ends when they have most bytes.
-type large interface {
-	bytes() int
-	most() int
-}
-
-// paged is list for large rows. It may end before its limit, but never before the first row; see Full.
-func paged[T large](
-	ctx context.Context, s *Store, operation string, scan func(scanner, *T) error, text string, args ...any,
-) ([]T, error) {
-	taken := 0
-	page, err := queryWhile(ctx, s.readers, scan, func(one T) bool {
-		taken += one.bytes()
-		return taken < one.most()
-	}, text, args...)
-	return page, s.explain(ctx, operation, err)
-}
-
-// Full reports whether a page that was asked for with a limit is as large as it may be, by its limit
-// or by its bytes, so that there may be more behind it.
-func Full[T large](page []T, limit int) bool {
-	var one T
-	taken := 0
-	for _, one = range page {
-		taken += one.bytes()
+// Insert stores a new run with its first events and its key, all or nothing. If the key is
+// taken, nothing is stored and the error is a *Taken; so it is with an occurrence that is stored
+// already and a *Happened. A run whose id exists already is a
+// Conflict fault.
+func (s *Runs) Insert(ctx context.Context, r Run, key Key, events ...Event) error {
+	if r.ID == "" || r.CreatedAt.IsZero() {
+		return errors.New("insert run: a run needs an id and the time of its creation")
 	}
-	return len(page) >= limit || taken >= one.most()
-}
-
-// find returns what a scan makes of the row that a query finds. Without one the error is missing.
-func find[T any](
-	ctx context.Context, db rower, scan func(scanner, *T) error, missing error, text string, args ...any,
-) (one T, err error) {
-	err = scan(db.QueryRowContext(ctx, text, args...), &one)
-	if errors.Is(err, sql.ErrNoRows) {
-		err = missing
+	if len(key.Value) > maxKey {
+		return fault.New(fault.Input, "the idempotency key has %d bytes; %d are allowed", len(key.Value), maxKey).
+			WithHint("use a shorter one, such as a UUID")
 	}
-	return one, err
+	return s.core.change(ctx, "insert run",
+		func(ctx context.Context, tx *transaction) error { return insert(ctx, tx, r, key, events) })
 }
 
-// query is list for whoever explains the error.
-func query[T any](
-	ctx context.Context, db *sql.DB, scan func(scanner, *T) error, text string, args ...any,
-) (all []T, err error) {
-	return queryWhile(ctx, db, scan, func(T) bool { return true }, text, args...)
+// Save updates a run and appends events, all or nothing. It writes State, Finished,
+// FinishedAt, DiskBytes, Record, Private and, unless nil, Output. The rest stays as Insert
+// wrote it. With an event of type "state" that is not Quiet it is a change, see Changed. The error is a NotFound fault
+// if there is no such run.
+func (s *Runs) Save(ctx context.Context, r Run, events ...Event) error {
+	return s.core.change(ctx, "save run",
+		func(ctx context.Context, tx *transaction) error { return save(ctx, tx, r, events) })
 }
 
-// queryWhile is query that ends with the first row after which it goes on no more.
-func queryWhile[T any](
-	ctx context.Context, db *sql.DB, scan func(scanner, *T) error, goesOn func(T) bool, text string, args ...any,
-) (all []T, err error) {
-	rows, err := db.QueryContext(ctx, text, args...)
+// Delete removes runs with their events, keys and metadata, all or none. Unknown ids are no
+// error. If one of the runs hasn't finished, the error is a Conflict fault. Other writes
+// wait meanwhile: delete some hundred at a time.
+func (s *Runs) Delete(ctx context.Context, ids ...string) error {
+	if len(ids) == 0 {
+		return nil
+	}
+	return s.core.change(ctx, "delete runs",
+		func(ctx context.Context, tx *transaction) error { return remove(ctx, tx, ids) })
+}
+
+func insert(ctx context.Context, tx *transaction, r Run, key Key, events []Event) error {
+	changed, err := nextChange(ctx, tx, r, enteredAt(events, r.CreatedAt))
 	if err != nil {
-		return nil, err
+		return err
 	}
-	defer func() { err = errors.Join(err, rows.Close()) }()
-	for rows.Next() {
-		var one T
-		if err := scan(rows, &one); err != nil {
-			return nil, err
-		}
-		if all = append(all, one); !goesOn(one) {
-			return all, nil
+	seq, err := insertRow(ctx, tx, r, changed)
+	if err != nil {
+		return err
+	}
+	if key.Value != "" {
+		if err := take(ctx, tx, key, seq); err != nil {
+			return err
 		}
 	}
-	return all, rows.Err()
+	if r.Input != nil {
+		if err := tx.exec(ctx, "INSERT INTO inputs (run, data) VALUES (?, ?)", seq, r.Input); err != nil {
+			return err
+		}
+	}
+	if err := setOutput(ctx, tx, seq, r.Output); err != nil {
+		return err
+	}
+	if err := errors.Join(addChange(ctx, tx, seq, changed, r.State), addMetadata(ctx, tx, seq, r),
+		countTurn(ctx, tx, r)); err != nil {
+		return err
+	}
+	for _, step := range r.Steps {
+		if err := keepStep(ctx, tx, seq, step); err != nil {
+			return err
+		}
+	}
+	for _, row := range r.With {
+		if err := row.insertWith(ctx, tx, seq); err != nil {
+			return err
+		}
+	}
+	return addEvents(ctx, tx, seq, events)
 }
 
-var earliest, latest = time.Unix(0, math.MinInt64), time.Unix(0, math.MaxInt64)
-
-// nanos returns a time as it is stored. A time out of range becomes the nearest end of the
-// range.
-func nanos(t time.Time) int64 {
-	switch {
-	case t.IsZero():
-		return 0
-	case t.Before(earliest):
-		return math.MinInt64
-	case t.After(latest):
-		return math.MaxInt64
+func addMetadata(ctx context.Context, tx *transaction, seq int64, r Run) error {
+	for key, value := range r.Metadata {
+		err := tx.exec(ctx, "INSERT INTO metadata (run, key, value, created_at) VALUES (?, ?, ?, ?)", seq, key, value,
+			nanos(r.CreatedAt))
+		if err != nil {
+			return err
+		}
 	}
-	return t.UnixNano()
-}
-
-// stamp is a time that is scanned as it is stored.
-type stamp struct{ time *time.Time }
-
-// Scan implements sql.Scanner.
-func (s stamp) Scan(stored any) error {
-	n, ok := stored.(int64)
-	if !ok {
-		return fmt.Errorf("a time is stored as %T", stored)
-	}
-	*s.time = fromNanos(n)
 	return nil
 }
 
-func fromNanos(n int64) time.Time {
-	if n == 0 {
-		return time.Time{}
+func insertRow(ctx context.Context, tx *transaction, r Run, changed int64) (seq int64, err error) {
+	return find(ctx, tx, scanValue[int64], fault.New(fault.Conflict, "there is a run %.64s already", r.ID),
+		`INSERT INTO runs (id, unit, kind, parent, root, session, turn, schedule, context, made_by, state, finished,
+			created_at, changed_at, finished_at, disk_bytes, record, private)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING RETURNING seq`,
+		r.ID, r.Unit, r.Kind, r.Parent, r.Root, r.Session, r.Turn, r.Schedule, r.Context, r.MadeBy, r.State, r.Finished,
+		nanos(r.CreatedAt), changed, nanos(r.FinishedAt), r.DiskBytes, r.Record, r.Private)
+}
+
+func save(ctx context.Context, tx *transaction, r Run, events []Event) error {
+	changed, err := nextChange(ctx, tx, r, enteredAt(events, time.Time{}))
+	if err != nil {
+		return err
 	}
-	return time.Unix(0, n).UTC()
+	seq, err := find(ctx, tx, scanValue[int64], UnknownRun(r.ID),
+		`UPDATE runs SET state = ?, finished = ?, changed_at = max(changed_at, ?), finished_at = ?, disk_bytes = ?,
+			record = ?, private = ? WHERE id = ? RETURNING seq`,
+		r.State, r.Finished, changed, nanos(r.FinishedAt), r.DiskBytes, r.Record, r.Private, r.ID)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(addChange(ctx, tx, seq, changed, r.State), setOutput(ctx, tx, seq, r.Output)); err != nil {
+		return err
+	}
+	return addEvents(ctx, tx, seq, events)
+}
+
+func setOutput(ctx context.Context, tx *transaction, seq int64, output []byte) error {
+	if output == nil {
+		return nil
+	}
+	return tx.exec(ctx,
+		"INSERT INTO outputs (run, data) VALUES (?, ?) ON CONFLICT (run) DO UPDATE SET data = excluded.data", seq,
+		output)
+}
+
+func seqOf(ctx context.Context, tx *transaction, id string) (seq int64, err error) {
+	return find(ctx, tx, scanValue[int64], UnknownRun(id), "SELECT seq FROM runs WHERE id = ?", id)
+}
+
+func remove(ctx context.Context, tx *transaction, ids []string) error {
+	list, err := json.Marshal(ids)
+	if err != nil {
+		return err
+	}
+	var open string
+	err = tx.QueryRowContext(ctx,
+		"SELECT id FROM runs WHERE id IN (SELECT value FROM json_each(?)) AND NOT finished LIMIT 1", string(list)).
+		Scan(&open)
+	if err == nil {
+		return fault.New(fault.Conflict, "run %.64s goes on", open).WithHint("cancel it, or wait for its end")
+	}
+	if !errors.Is(err, sql.ErrNoRows) {
+		return err
+	}
+	return tx.exec(ctx, "DELETE FROM runs WHERE id IN (SELECT value FROM json_each(?))", string(list))
 }

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"math"
 	"time"
 
 	"github.com/agent-on-demand/aod/api/fault"
@@ -24,10 +23,13 @@ type Schedule struct {
 	Private   []byte // JSON for the orchestrator alone
 }
 
-// PutSchedule stores a schedule, or gives the one of its name another specification: everything
+// Schedules keeps the schedules.
+type Schedules struct{ core *core }
+
+// Put stores a schedule, or gives the one of its name another specification: everything
 // but Seq, Fired and CreatedAt is written. It returns the schedule as it is stored.
-func (s *Store) PutSchedule(ctx context.Context, sched Schedule) (stored Schedule, err error) {
-	err = s.change(ctx, "store schedule", func(ctx context.Context, tx *transaction) error {
+func (s *Schedules) Put(ctx context.Context, sched Schedule) (stored Schedule, err error) {
+	err = s.core.change(ctx, "store schedule", func(ctx context.Context, tx *transaction) error {
 		err := tx.exec(ctx, `INSERT INTO schedules (name, unit, spec, input, files, paused, until_planned, fired,
 			created_at, changed_at, private)
 			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (name) DO UPDATE SET unit = excluded.unit,
@@ -44,11 +46,11 @@ func (s *Store) PutSchedule(ctx context.Context, sched Schedule) (stored Schedul
 	return stored, err
 }
 
-// PauseSchedule notes that a schedule is paused, or isn't any more, and from which time on it
+// Pause notes that a schedule is paused, or isn't any more, and from which time on it
 // goes on then. Its occurrences that wait get an outcome and a reason. A schedule that isn't there
 // is a NotFound fault.
-func (s *Store) PauseSchedule(ctx context.Context, name string, paused bool, at time.Time, waiting Occurrence) error {
-	return s.change(ctx, "pause schedule", func(ctx context.Context, tx *transaction) error {
+func (s *Schedules) Pause(ctx context.Context, name string, paused bool, at time.Time, waiting Occurrence) error {
+	return s.core.change(ctx, "pause schedule", func(ctx context.Context, tx *transaction) error {
 		seq, err := find(ctx, tx, scanValue[int64], UnknownSchedule(name),
 			"UPDATE schedules SET paused = ?, until_planned = ?, changed_at = ? WHERE name = ? RETURNING seq", paused,
 			nanos(at), nanos(at), name)
@@ -60,10 +62,10 @@ func (s *Store) PauseSchedule(ctx context.Context, name string, paused bool, at 
 	})
 }
 
-// DeleteSchedule removes a schedule with its occurrences. Its runs stay. One that isn't there is a
+// Delete removes a schedule with its occurrences. Its runs stay. One that isn't there is a
 // NotFound fault.
-func (s *Store) DeleteSchedule(ctx context.Context, name string) error {
-	return s.change(ctx, "delete schedule", func(ctx context.Context, tx *transaction) error {
+func (s *Schedules) Delete(ctx context.Context, name string) error {
+	return s.core.change(ctx, "delete schedule", func(ctx context.Context, tx *transaction) error {
 		return tx.change(ctx, UnknownSchedule(name), "DELETE FROM schedules WHERE name = ?", name)
 	})
 }
@@ -79,10 +81,10 @@ func scanSchedule(row scanner, c *Schedule) error {
 		stamp{&c.CreatedAt}, stamp{&c.ChangedAt}, &c.Private, &c.Input)
 }
 
-// Schedule returns a schedule, or a NotFound fault.
-func (s *Store) Schedule(ctx context.Context, name string) (Schedule, error) {
-	found, err := find(ctx, s.readers, scanSchedule, UnknownSchedule(name), selectSchedule+" WHERE name = ?", name)
-	return found, s.explain(ctx, "read schedule", err)
+// Get returns a schedule, or a NotFound fault.
+func (s *Schedules) Get(ctx context.Context, name string) (Schedule, error) {
+	found, err := find(ctx, s.core.readers, scanSchedule, UnknownSchedule(name), selectSchedule+" WHERE name = ?", name)
+	return found, s.core.explain(ctx, "read schedule", err)
 }
 
 // UnknownSchedule is the NotFound fault of a schedule that there isn't.
@@ -91,17 +93,9 @@ func UnknownSchedule(name string) error {
 		WithHint("`aod schedule list` lists them")
 }
 
-// Schedules lists schedules without their inputs, the newest first: those with a smaller Seq than
+// List lists schedules without their inputs, the newest first: those with a smaller Seq than
 // before, where that isn't 0. The limit is at most 1000; 0 is 1000.
-func (s *Store) Schedules(ctx context.Context, before int64, limit int) ([]Schedule, error) {
-	return list(ctx, s, "list schedules", scanSchedule, listSchedules+" WHERE seq < ? ORDER BY seq DESC LIMIT ?",
+func (s *Schedules) List(ctx context.Context, before int64, limit int) ([]Schedule, error) {
+	return list(ctx, s.core, "list schedules", scanSchedule, listSchedules+" WHERE seq < ? ORDER BY seq DESC LIMIT ?",
 		below(before), atMost(limit))
-}
-
-// below is the bound of a list that goes down from a Seq; 0: from the newest on.
-func below(before int64) int64 {
-	if before <= 0 {
-		return math.MaxInt64
-	}
-	return before
 }

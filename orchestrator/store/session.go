@@ -13,7 +13,7 @@ type Session struct {
 	ID        string
 	Unit      string
 	Version   string // of the unit
-	MadeBy    string // the name of the token with which it was made; "" for none. InsertSession alone writes it
+	MadeBy    string // the name of the token with which it was made; "" for none. Insert alone writes it
 	Turns     int    // how many it has had
 	Closed    bool   // there will be no further turn
 	Reason    string // why it is closed
@@ -22,9 +22,12 @@ type Session struct {
 	Private   []byte // JSON for the orchestrator alone
 }
 
-// InsertSession stores a new session. If its id exists already, the error is a Conflict fault.
-func (s *Store) InsertSession(ctx context.Context, session Session) error {
-	return s.change(ctx, "insert session", func(ctx context.Context, tx *transaction) error {
+// Sessions keeps the conversations of agents.
+type Sessions struct{ core *core }
+
+// Insert stores a new session. If its id exists already, the error is a Conflict fault.
+func (s *Sessions) Insert(ctx context.Context, session Session) error {
+	return s.core.change(ctx, "insert session", func(ctx context.Context, tx *transaction) error {
 		const insert = `INSERT INTO sessions (id, unit, version, made_by, turns, closed, reason, created_at, used_at,
 			private)
 			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING`
@@ -34,11 +37,11 @@ func (s *Store) InsertSession(ctx context.Context, session Session) error {
 	})
 }
 
-// SaveSession writes Closed, Reason, UsedAt and Private of a session, and appends events to a
+// Save writes Closed, Reason, UsedAt and Private of a session, and appends events to a
 // run, all or nothing. With a run of "" there are none. A session or a run that isn't there is
 // a NotFound fault.
-func (s *Store) SaveSession(ctx context.Context, session Session, run string, events ...Event) error {
-	return s.change(ctx, "save session", func(ctx context.Context, tx *transaction) error {
+func (s *Sessions) Save(ctx context.Context, session Session, run string, events ...Event) error {
+	return s.core.change(ctx, "save session", func(ctx context.Context, tx *transaction) error {
 		if err := saveSession(ctx, tx, session); err != nil || run == "" || len(events) == 0 {
 			return err
 		}
@@ -50,9 +53,9 @@ func (s *Store) SaveSession(ctx context.Context, session Session, run string, ev
 	})
 }
 
-// SaveTurn is SaveSession and Save for a run that is a turn of the session, all or nothing.
-func (s *Store) SaveTurn(ctx context.Context, session Session, turn Run, events ...Event) error {
-	return s.change(ctx, "save turn", func(ctx context.Context, tx *transaction) error {
+// SaveTurn is Save, and Runs.Save for a run that is a turn of the session, all or nothing.
+func (s *Sessions) SaveTurn(ctx context.Context, session Session, turn Run, events ...Event) error {
+	return s.core.change(ctx, "save turn", func(ctx context.Context, tx *transaction) error {
 		if err := saveSession(ctx, tx, session); err != nil {
 			return err
 		}
@@ -83,10 +86,10 @@ func scanSession(row scanner, s *Session) error {
 		stamp{&s.UsedAt}, &s.Private)
 }
 
-// Session returns a session, or a NotFound fault.
-func (s *Store) Session(ctx context.Context, id string) (Session, error) {
-	session, err := find(ctx, s.readers, scanSession, UnknownSession(id), selectSession+" WHERE id = ?", id)
-	return session, s.explain(ctx, "read session", err)
+// Get returns a session, or a NotFound fault.
+func (s *Sessions) Get(ctx context.Context, id string) (Session, error) {
+	session, err := find(ctx, s.core.readers, scanSession, UnknownSession(id), selectSession+" WHERE id = ?", id)
+	return session, s.core.explain(ctx, "read session", err)
 }
 
 // UnknownSession is the NotFound fault of a session that there isn't.
@@ -103,8 +106,8 @@ type SessionFilter struct {
 	Limit  int    // at most 1000; 0 is 1000
 }
 
-// Sessions lists sessions, the newest first.
-func (s *Store) Sessions(ctx context.Context, f SessionFilter) ([]Session, error) {
+// List lists sessions, the newest first.
+func (s *Sessions) List(ctx context.Context, f SessionFilter) ([]Session, error) {
 	text, args := selectSession+" WHERE seq < ?", []any{below(f.After)}
 	if f.Unit != "" {
 		text, args = text+" AND unit = ?", append(args, f.Unit)
@@ -115,7 +118,7 @@ func (s *Store) Sessions(ctx context.Context, f SessionFilter) ([]Session, error
 	if f.Open {
 		text += " AND closed = 0"
 	}
-	return list(ctx, s, "list sessions", scanSession, text+" ORDER BY seq DESC LIMIT ?",
+	return list(ctx, s.core, "list sessions", scanSession, text+" ORDER BY seq DESC LIMIT ?",
 		append(args, atMost(f.Limit))...)
 }
 
@@ -123,18 +126,18 @@ func (s *Store) Sessions(ctx context.Context, f SessionFilter) ([]Session, error
 const spentSessions = ` FROM sessions WHERE closed = 1 AND used_at < ?
 	AND NOT EXISTS (SELECT 1 FROM runs WHERE runs.session = sessions.id AND runs.session <> '' AND NOT runs.finished)`
 
-// ForgetSessions removes closed sessions that were last used before a time and whose turns are
+// Forget removes closed sessions that were last used before a time and whose turns are
 // over, and returns how many. Their runs stay.
-func (s *Store) ForgetSessions(ctx context.Context, before time.Time) (removed int64, err error) {
-	err = s.change(ctx, "forget sessions", func(ctx context.Context, tx *transaction) (err error) {
+func (s *Sessions) Forget(ctx context.Context, before time.Time) (removed int64, err error) {
+	err = s.core.change(ctx, "forget sessions", func(ctx context.Context, tx *transaction) (err error) {
 		removed, err = tx.rows(ctx, "DELETE"+spentSessions, nanos(before))
 		return err
 	})
 	return removed, err
 }
 
-// SpentSessions returns how many sessions ForgetSessions would remove.
-func (s *Store) SpentSessions(ctx context.Context, before time.Time) (n int64, err error) {
-	err = s.readers.QueryRowContext(ctx, "SELECT count(*)"+spentSessions, nanos(before)).Scan(&n)
-	return n, s.explain(ctx, "count sessions", err)
+// Spent returns how many sessions Forget would remove.
+func (s *Sessions) Spent(ctx context.Context, before time.Time) (n int64, err error) {
+	err = s.core.readers.QueryRowContext(ctx, "SELECT count(*)"+spentSessions, nanos(before)).Scan(&n)
+	return n, s.core.explain(ctx, "count sessions", err)
 }

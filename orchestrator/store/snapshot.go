@@ -10,11 +10,11 @@ import (
 // write to the database meanwhile. The new file is not synced. Errors are those of Open; a
 // damaged database is an Unavailable fault.
 func Snapshot(ctx context.Context, path, to string) error {
-	s := &Store{name: filepath.Base(path)}
-	return s.explain(ctx, "copy database", snapshot(ctx, path, to))
+	c := &core{name: filepath.Base(path)}
+	return c.explain(ctx, "copy database", vacuumInto(ctx, path, to))
 }
 
-func snapshot(ctx context.Context, path, to string) (err error) {
+func vacuumInto(ctx context.Context, path, to string) (err error) {
 	db, err := connect(path, 1, "rw")
 	if err != nil {
 		return err

@@ -20,10 +20,13 @@ type Step struct {
 	Began, Ended time.Time
 }
 
-// KeepStep stores a step in place of that with the same address and try, with events, all or
+// Steps keeps the steps of flows.
+type Steps struct{ core *core }
+
+// Keep stores a step in place of that with the same address and try, with events, all or
 // nothing. The error is a NotFound fault if there is no such run.
-func (s *Store) KeepStep(ctx context.Context, run string, step Step, events ...Event) error {
-	return s.changeRun(ctx, "keep step", run, func(ctx context.Context, tx *transaction, seq int64) error {
+func (s *Steps) Keep(ctx context.Context, run string, step Step, events ...Event) error {
+	return s.core.changeRun(ctx, "keep step", run, func(ctx context.Context, tx *transaction, seq int64) error {
 		if err := keepStep(ctx, tx, seq, step); err != nil {
 			return err
 		}
@@ -50,23 +53,23 @@ func (s Step) bytes() int { return len(s.Delta) + len(s.Value) + len(s.Error) }
 // most implements large.
 func (Step) most() int { return pageBytes }
 
-// Steps returns the steps of a run whose Seq is greater than after, in the order of their
+// List returns the steps of a run whose Seq is greater than after, in the order of their
 // last changes: at most limit, never more than 1000, and fewer where they are large. A limit of 0
 // means 1000. An unknown run has none.
-func (s *Store) Steps(ctx context.Context, run string, after int64, limit int) ([]Step, error) {
-	return s.steps(ctx, "delta, value", run, after, limit)
+func (s *Steps) List(ctx context.Context, run string, after int64, limit int) ([]Step, error) {
+	return s.list(ctx, "delta, value", run, after, limit)
 }
 
-// StepHeads is Steps without Delta and Value.
-func (s *Store) StepHeads(ctx context.Context, run string, after int64, limit int) ([]Step, error) {
-	return s.steps(ctx, "NULL, NULL", run, after, limit)
+// Heads is List without Delta and Value.
+func (s *Steps) Heads(ctx context.Context, run string, after int64, limit int) ([]Step, error) {
+	return s.list(ctx, "NULL, NULL", run, after, limit)
 }
 
-func (s *Store) steps(ctx context.Context, documents, run string, after int64, limit int) ([]Step, error) {
+func (s *Steps) list(ctx context.Context, documents, run string, after int64, limit int) ([]Step, error) {
 	text := `SELECT seq, address, try, state, call, cached, action, ` + documents + `, error, until, began, ended
 		FROM steps
 		WHERE run = (SELECT seq FROM runs WHERE id = ?) AND seq > ? ORDER BY seq LIMIT ?`
-	return paged(ctx, s, "read steps", scanStep, text, run, after, atMost(limit))
+	return paged(ctx, s.core, "read steps", scanStep, text, run, after, atMost(limit))
 }
 
 func scanStep(row scanner, s *Step) error {
@@ -77,15 +80,15 @@ func scanStep(row scanner, s *Step) error {
 // StepCounts are how many steps of a run there are, by their states.
 type StepCounts map[string]int
 
-// StepCounts counts the steps of a run. An unknown run has none.
-func (s *Store) StepCounts(ctx context.Context, run string) (StepCounts, error) {
+// Counts counts the steps of a run. An unknown run has none.
+func (s *Steps) Counts(ctx context.Context, run string) (StepCounts, error) {
 	type count struct {
 		state string
 		steps int
 	}
 	const sums = `SELECT state, count(*) FROM steps WHERE run = (SELECT seq FROM runs WHERE id = ?) GROUP BY state`
 	scan := func(row scanner, c *count) error { return row.Scan(&c.state, &c.steps) }
-	rows, err := list(ctx, s, "count steps", scan, sums, run)
+	rows, err := list(ctx, s.core, "count steps", scan, sums, run)
 	counts := StepCounts{}
 	for _, row := range rows {
 		counts[row.state] = row.steps

@@ -24,28 +24,28 @@ func (s Step) without() Step {
 
 func TestStepsComeBackInTheOrderOfTheirChanges(t *testing.T) {
 	s, r, other := open(t), aRun(1), aRun(2)
-	must(t, s.Insert(t.Context(), r, Key{}))
-	must(t, s.Insert(t.Context(), other, Key{}))
+	must(t, s.Runs.Insert(t.Context(), r, Key{}))
+	must(t, s.Runs.Insert(t.Context(), other, Key{}))
 	first, second := aStep("a", 1), aStep("a", 2)
 	waiting := Step{Address: "b", Try: 1, State: "open", Began: epoch}
 	for _, step := range []Step{first, waiting, second} {
-		must(t, s.KeepStep(t.Context(), r.ID, step, event("node")))
+		must(t, s.Steps.Keep(t.Context(), r.ID, step, event("node")))
 	}
-	must(t, s.KeepStep(t.Context(), other.ID, aStep("a", 1)))
+	must(t, s.Steps.Keep(t.Context(), other.ID, aStep("a", 1)))
 	done := Step{Address: "b", Try: 1, State: "done", Action: "default", Began: epoch, Ended: epoch.Add(1)}
-	must(t, s.KeepStep(t.Context(), r.ID, done))
+	must(t, s.Steps.Keep(t.Context(), r.ID, done))
 	first.Seq, second.Seq, done.Seq = 1, 3, 4
-	got, err := s.Steps(t.Context(), r.ID, 0, 0)
+	got, err := s.Steps.List(t.Context(), r.ID, 0, 0)
 	must(t, err)
 	if diff := cmp.Diff([]Step{first, second, done}, got); diff != "" {
 		t.Error(diff)
 	}
-	got, err = s.StepHeads(t.Context(), r.ID, 1, 1)
+	got, err = s.Steps.Heads(t.Context(), r.ID, 1, 1)
 	must(t, err)
 	if diff := cmp.Diff([]Step{second.without()}, got); diff != "" {
 		t.Error(diff)
 	}
-	counts, err := s.StepCounts(t.Context(), r.ID)
+	counts, err := s.Steps.Counts(t.Context(), r.ID)
 	must(t, err)
 	if diff := cmp.Diff(StepCounts{"failed": 2, "done": 1}, counts); diff != "" {
 		t.Error(diff)
@@ -57,24 +57,24 @@ func TestStepsComeBackInTheOrderOfTheirChanges(t *testing.T) {
 
 func TestStepsOfARunThatIsNotThere(t *testing.T) {
 	s := open(t)
-	wantKind(t, s.KeepStep(t.Context(), newID(), aStep("a", 1), event("node")), fault.NotFound)
-	if steps, err := s.Steps(t.Context(), newID(), 0, 0); err != nil || len(steps) > 0 {
+	wantKind(t, s.Steps.Keep(t.Context(), newID(), aStep("a", 1), event("node")), fault.NotFound)
+	if steps, err := s.Steps.List(t.Context(), newID(), 0, 0); err != nil || len(steps) > 0 {
 		t.Errorf("%v %v", steps, err)
 	}
-	if counts, err := s.StepCounts(t.Context(), newID()); err != nil || len(counts) > 0 {
+	if counts, err := s.Steps.Counts(t.Context(), newID()); err != nil || len(counts) > 0 {
 		t.Errorf("%v %v", counts, err)
 	}
 }
 
 func TestStepsGoWithTheirRun(t *testing.T) {
 	s, r := open(t), aRun(1)
-	must(t, s.Insert(t.Context(), r, Key{}))
-	must(t, s.KeepStep(t.Context(), r.ID, aStep("a", 1)))
-	_, err := s.OpenQuestion(t.Context(), aQuestion(r.ID, "ask"))
+	must(t, s.Runs.Insert(t.Context(), r, Key{}))
+	must(t, s.Steps.Keep(t.Context(), r.ID, aStep("a", 1)))
+	_, err := s.Questions.Open(t.Context(), aQuestion(r.ID, "ask"))
 	must(t, err)
-	must(t, s.Save(t.Context(), ended(r)))
-	must(t, s.Delete(t.Context(), r.ID))
-	if steps, err := s.Steps(t.Context(), r.ID, 0, 0); err != nil || len(steps) > 0 {
+	must(t, s.Runs.Save(t.Context(), ended(r)))
+	must(t, s.Runs.Delete(t.Context(), r.ID))
+	if steps, err := s.Steps.List(t.Context(), r.ID, 0, 0); err != nil || len(steps) > 0 {
 		t.Errorf("%v %v", steps, err)
 	}
 }
@@ -86,10 +86,10 @@ func TestRunsBelowARootThatGoesOnAreNotOld(t *testing.T) {
 	orphan := ended(aRun(3))
 	orphan.Root = newID() // pruned
 	for _, r := range []Run{root, child, orphan} {
-		must(t, s.Insert(t.Context(), r, Key{}))
+		must(t, s.Runs.Insert(t.Context(), r, Key{}))
 	}
 	ids := func() (ids []string) {
-		rows, err := s.Oldest(t.Context(), Old{})
+		rows, err := s.Runs.Oldest(t.Context(), Old{})
 		must(t, err)
 		for _, row := range rows {
 			ids = append(ids, row.ID)
@@ -99,7 +99,7 @@ func TestRunsBelowARootThatGoesOnAreNotOld(t *testing.T) {
 	if diff := cmp.Diff([]string{orphan.ID}, ids()); diff != "" {
 		t.Error(diff)
 	}
-	must(t, s.Save(t.Context(), ended(root)))
+	must(t, s.Runs.Save(t.Context(), ended(root)))
 	if got := ids(); len(got) != 3 {
 		t.Errorf("%v", got)
 	}

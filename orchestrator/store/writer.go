@@ -38,6 +38,7 @@ type writer struct {
 	db      *sql.DB // of one connection
 	known   statements
 	logger  *slog.Logger
+	around  func(commit func() error) error // nil: a transaction is committed without more
 	waiting chan *write
 	pushed  chan struct{} // of capacity 1: there may be new deliveries
 	quit    chan struct{}
@@ -45,9 +46,9 @@ type writer struct {
 	stop    func()
 }
 
-func newWriter(db *sql.DB, logger *slog.Logger) *writer {
+func newWriter(db *sql.DB, opts Options) *writer {
 	w := &writer{
-		db: db, known: statements{known: map[string]*sql.Stmt{}}, logger: logger,
+		db: db, known: statements{known: map[string]*sql.Stmt{}}, logger: opts.Logger, around: opts.AroundCommit,
 		waiting: make(chan *write, maxWaiting),
 		pushed:  make(chan struct{}, 1), quit: make(chan struct{}), ended: make(chan struct{}),
 	}
@@ -117,14 +118,15 @@ func (w *writer) loop() {
 	}
 }
 
-// gather claims the first write and the writes that are waiting already.
+// gather claims the first write and the writes that are waiting already; where somebody looks at
+// each commit, the first one alone.
 func (w *writer) gather(first *write) []*write {
 	var batch []*write
 	for next := first; ; {
 		if next.claim() {
 			batch = append(batch, next)
 		}
-		if len(batch) == maxBatch {
+		if len(batch) == maxBatch || w.around != nil {
 			return batch
 		}
 		select {
@@ -145,7 +147,7 @@ func (w *writer) commit(ctx context.Context, batch []*write) {
 		return
 	}
 	tx := &transaction{Tx: begun, statements: &w.known}
-	results, err := doAll(ctx, tx, batch)
+	results, err := w.doAll(ctx, tx, batch)
 	if err == nil && tx.pushed {
 		w.tellOfDeliveries()
 	}
@@ -177,7 +179,7 @@ func answerAll(batch []*write, results []error, lost error) {
 }
 
 // doAll returns the result of each write. An error means that nothing was stored.
-func doAll(ctx context.Context, tx *transaction, batch []*write) ([]error, error) {
+func (w *writer) doAll(ctx context.Context, tx *transaction, batch []*write) ([]error, error) {
 	results := make([]error, len(batch))
 	for i, one := range batch {
 		var lost error
@@ -185,6 +187,9 @@ func doAll(ctx context.Context, tx *transaction, batch []*write) ([]error, error
 			_ = tx.Rollback() // SQLite has mostly done that itself
 			return results, lost
 		}
+	}
+	if w.around != nil {
+		return results, w.around(tx.Commit)
 	}
 	return results, tx.Commit()
 }

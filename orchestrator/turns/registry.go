@@ -11,6 +11,7 @@ import (
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/capsule/unit"
 	"github.com/agent-on-demand/aod/internal/pause"
 	"github.com/agent-on-demand/aod/internal/safefs"
 	"github.com/agent-on-demand/aod/orchestrator/run"
@@ -22,6 +23,7 @@ const maxOpen = 1000
 
 // Options are what sessions need of who leads their turns.
 type Options struct {
+	Kinds  run.Kinds                     // of the units
 	Living int                           // how many containers may live on between turns
 	Dir    func(id string) string        // has the files of a session; of "", those of all
 	Save   func(row store.Session) error // stores a session; its error is the end of the process
@@ -45,6 +47,24 @@ func New(opts Options) *Registry {
 	return &Registry{opts: opts, known: map[string]*Session{}}
 }
 
+// Conversation returns how the sessions of a unit live. Its error is a fault of one that has
+// none.
+func (r *Registry) Conversation(u *unit.Unit) (run.Conversant, run.SessionTerms, error) {
+	kind, err := r.opts.Kinds.Of(u)
+	if err != nil {
+		return nil, run.SessionTerms{}, err
+	}
+	talks, ok := kind.(run.Conversant)
+	if !ok {
+		return nil, run.SessionTerms{}, errNoSessions(u.Name)
+	}
+	terms, has, err := talks.Conversation(u)
+	if err == nil && !has {
+		err = errNoSessions(u.Name)
+	}
+	return talks, terms, err
+}
+
 // Begin takes a new session in. Of too many the error is a Busy fault.
 func (r *Registry) Begin(row store.Session, kind run.Conversant, terms run.SessionTerms) (*Session, error) {
 	r.mu.Lock()
@@ -64,7 +84,7 @@ func (r *Registry) Restore(row store.Session, kind run.Conversant, terms run.Ses
 	s := r.add(&Session{registry: r, row: row, kind: kind, terms: terms})
 	s.live = terms.Idle > 0 && row.Turns > 0 // as far as this process knows
 	if err != nil && !row.Closed {
-		s.close("its version of the unit can't be had any more")
+		s.close("its version of the unit is gone")
 		r.opts.Logger.Warn("session can't go on", "session", row.ID, fault.LogAttr(err))
 	}
 	return s

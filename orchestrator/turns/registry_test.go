@@ -276,7 +276,7 @@ func TestTheNextProcessGoesOnWithSessions(t *testing.T) {
 		busy := h.Restore(store.Session{ID: "busy", Turns: 1, UsedAt: now}, h, terms, nil)
 		busy.Rejoin("turn", 1)
 		h.GoOn()
-		if want := []string{"save lost closed=true its version of the unit can't be had any more"}; !cmp.Equal(want, h.takes()) || h.Find("lost") != nil {
+		if want := []string{"save lost closed=true its version of the unit is gone"}; !cmp.Equal(want, h.takes()) || h.Find("lost") != nil {
 			t.Errorf("a session that can't go on isn't closed: %+v", lost.Row())
 		}
 		time.Sleep(2 * time.Minute)

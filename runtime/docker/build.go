@@ -9,35 +9,10 @@ import (
 
 	cerrdefs "github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/build"
-	"github.com/docker/docker/api/types/versions"
 
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/runtime"
 )
-
-// Build makes an image with BuildKit, or with the classic builder where the engine
-// has no other. The end of ctx ends the build on the engine too.
-//
-// A failed classic build leaves the layers that it finished as untagged images, as
-// it does for `docker build`: they are its cache, and the next attempt starts there.
-func (e *Engine) Build(ctx context.Context, spec runtime.BuildSpec, progress func(runtime.BuildEvent)) (string, error) {
-	if progress == nil {
-		progress = func(runtime.BuildEvent) {}
-	}
-	if !spec.Limits.Classic && !e.classicOnly.Load() && e.hasBuildKitAPI(ctx) {
-		id, err := e.buildWith(ctx, build.BuilderBuildKit, spec, progress)
-		if !errors.Is(err, errNoBuildKit) {
-			return id, err
-		}
-		e.classicOnly.Store(true)
-	}
-	return e.buildClassic(ctx, spec, progress)
-}
-
-func (e *Engine) hasBuildKitAPI(ctx context.Context) bool {
-	_ = e.cli.NewVersionError(ctx, "1.0", "") // negotiates, once
-	return versions.GreaterThanOrEqualTo(e.cli.ClientVersion(), "1.39")
-}
 
 // errNoBuildKit says that another try with the classic builder makes sense.
 var errNoBuildKit = errors.New("the engine builds without BuildKit")
@@ -51,11 +26,29 @@ func refusesBuildKit(text string) bool {
 		(strings.Contains(text, "version") && strings.Contains(text, "build") && strings.Contains(text, "support"))
 }
 
-func (e *Engine) buildWith(
-	ctx context.Context, version build.BuilderVersion, spec runtime.BuildSpec, progress func(runtime.BuildEvent),
-) (string, error) {
-	tar := sendContext(spec.WriteContext)
-	id, err := e.buildFrom(ctx, tar.reader, version, spec, progress)
+// building is the build of one image.
+type building struct {
+	engine   *Engine
+	spec     runtime.BuildSpec
+	progress func(runtime.BuildEvent)
+}
+
+// classic builds once more where that happened, whoever removed the image. Without the
+// cache it can't happen.
+func (b building) classic(ctx context.Context) (string, error) {
+	for range cachedTries {
+		id, err := b.with(ctx, build.BuilderV1)
+		if !errors.Is(err, errLostImage) {
+			return id, err
+		}
+	}
+	b.spec.NoCache = true
+	return b.with(ctx, build.BuilderV1)
+}
+
+func (b building) with(ctx context.Context, version build.BuilderVersion) (string, error) {
+	tar := sendContext(b.spec.WriteContext)
+	id, err := b.from(ctx, tar.reader, version)
 	if writeErr := tar.close(); writeErr != nil && err != nil && ctx.Err() == nil {
 		// The engine complains about half a tar. What matters is why it was half.
 		return "", fmt.Errorf("build context: %w", writeErr)
@@ -63,11 +56,9 @@ func (e *Engine) buildWith(
 	return id, err
 }
 
-func (e *Engine) buildFrom(
-	ctx context.Context, tar io.Reader, version build.BuilderVersion, spec runtime.BuildSpec,
-	progress func(runtime.BuildEvent),
-) (string, error) {
-	resp, err := e.cli.ImageBuild(ctx, tar, build.ImageBuildOptions{
+func (b building) from(ctx context.Context, tar io.Reader, version build.BuilderVersion) (string, error) {
+	spec := b.spec
+	resp, err := b.engine.cli.ImageBuild(ctx, tar, build.ImageBuildOptions{
 		Version:     version,
 		Tags:        spec.Tags,
 		Labels:      spec.Labels,
@@ -82,10 +73,10 @@ func (e *Engine) buildFrom(
 		CPUQuota:    int64(spec.Limits.CPUs * buildPeriod),
 	})
 	if err != nil {
-		return "", e.buildRefused(ctx, version, spec.Limits, err)
+		return "", b.refused(ctx, version, err)
 	}
 	defer resp.Body.Close()
-	log := newBuildLog(progress)
+	log := newBuildLog(b.progress)
 	err = log.read(resp.Body)
 	var failed *stepError
 	switch {
@@ -102,7 +93,7 @@ func (e *Engine) buildFrom(
 		}
 		return "", log.failureWithin(spec.Limits, err)
 	}
-	return "", e.faultOf(ctx, call{"build", "an image", ""}, connectionLost{err})
+	return "", b.engine.faultOf(ctx, call{"build", "an image", ""}, connectionLost{err})
 }
 
 // buildPeriod is the period in microseconds by which a build's share of the processors is
@@ -116,11 +107,9 @@ func cpuPeriod(cpus float64) int64 {
 	return buildPeriod
 }
 
-// buildRefused is for the answer to a build that never began: a Dockerfile that the
+// refused is for the answer to a build that never began: a Dockerfile that the
 // classic builder can't parse, or an engine without BuildKit.
-func (e *Engine) buildRefused(
-	ctx context.Context, version build.BuilderVersion, limits runtime.BuildLimits, err error,
-) error {
+func (b building) refused(ctx context.Context, version build.BuilderVersion, err error) error {
 	if ctx.Err() == nil && !isConnection(err) {
 		text := err.Error()
 		switch {
@@ -128,10 +117,10 @@ func (e *Engine) buildRefused(
 			return errNoBuildKit
 		case cerrdefs.IsInvalidArgument(err) || strings.Contains(text, "ockerfile"):
 			return newBuildLog(nil).
-				failureWithin(limits, &stepError{text: strings.TrimPrefix(text, "Error response from daemon: ")})
+				failureWithin(b.spec.Limits, &stepError{text: strings.TrimPrefix(text, "Error response from daemon: ")})
 		}
 	}
-	return e.faultOf(ctx, call{"build", "an image", ""}, err)
+	return b.engine.faultOf(ctx, call{"build", "an image", ""}, err)
 }
 
 // contextPipe is a build context on its way.

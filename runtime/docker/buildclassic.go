@@ -1,12 +1,9 @@
 package docker
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"strings"
-
-	"github.com/docker/docker/api/types/build"
 
 	"github.com/agent-on-demand/aod/internal/lazyregexp"
 	"github.com/agent-on-demand/aod/runtime"
@@ -30,21 +27,6 @@ const cachedTries = 3
 func (e *stepError) lostImage() bool { return strings.HasPrefix(e.text, "unable to find image ") }
 
 var errLostImage = errors.New("the builder's search of its cache met an image that was being removed")
-
-// buildClassic builds once more where that happened, whoever removed the image. Without the
-// cache it can't happen.
-func (e *Engine) buildClassic(
-	ctx context.Context, spec runtime.BuildSpec, progress func(runtime.BuildEvent),
-) (string, error) {
-	for range cachedTries {
-		id, err := e.buildWith(ctx, build.BuilderV1, spec, progress)
-		if !errors.Is(err, errLostImage) {
-			return id, err
-		}
-	}
-	spec.NoCache = true
-	return e.buildWith(ctx, build.BuilderV1, spec, progress)
-}
 
 // takeClassic reports one message of the classic builder. What the builder says
 // comes in messages of its own, and what the step prints in others. A step that

@@ -2,6 +2,10 @@ package docker
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
 	"math"
 	"time"
 
@@ -211,3 +215,97 @@ func labelFilter(labels map[string]string) filters.Args {
 	}
 	return args
 }
+
+// maxStats bounds the engine's figures of a container, in bytes.
+const maxStats = 1 << 20
+
+// CPUTime returns how much processor time a container has used. Docker 20.10 takes a second
+// for it, in which it does nothing.
+func (e *Engine) CPUTime(ctx context.Context, id string) (time.Duration, error) {
+	stats, err := e.cli.ContainerStatsOneShot(ctx, id)
+	if err != nil {
+		return 0, e.faultOf(ctx, onContainer("measure", id), err)
+	}
+	defer stats.Body.Close()
+	var figures container.StatsResponse
+	if err := json.NewDecoder(io.LimitReader(stats.Body, maxStats)).Decode(&figures); err != nil {
+		return 0, fault.Wrap(fault.Unavailable, fmt.Errorf("figures of container: %w", err),
+			"the engine did not say what a container uses")
+	}
+	return time.Duration(min(figures.CPUStats.CPUUsage.TotalUsage, math.MaxInt64)), nil
+}
+
+// Logs returns what a started container has written and goes on to write, until its end.
+// Readers get io.EOF there and after Close. As with Attach, both streams come over one
+// connection. Bytes that are no UTF-8 were replaced by the engine.
+func (e *Engine) Logs(ctx context.Context, id string) (*runtime.Streams, error) {
+	// The client ties the answer to the context of the call, which bounds the call alone.
+	following, stop := context.WithCancel(context.WithoutCancel(ctx))
+	callOver := context.AfterFunc(ctx, stop)
+	body, err := e.cli.ContainerLogs(following, id,
+		container.LogsOptions{ShowStdout: true, ShowStderr: true, Follow: true})
+	if !callOver() && err == nil {
+		err = errors.Join(ctx.Err(), body.Close())
+	}
+	if err != nil {
+		stop()
+		return nil, e.faultOf(ctx, onContainer("read the log of", id), err)
+	}
+	return demultiplex(logConn{body, stop}), nil
+}
+
+// logConn is the body of an answer and what ends it.
+type logConn struct {
+	io.ReadCloser
+	stop context.CancelFunc
+}
+
+// Close ends a read that is under way, too.
+func (c logConn) Close() error {
+	c.stop()
+	return c.ReadCloser.Close()
+}
+
+// Create makes a container from the spec and starts nothing. A CPU limit above what
+// the engine has becomes what it has: asking for eight of two CPUs means all of them.
+// Where this process runs in a container of the engine's, the sources of the mounts are
+// its own paths; one that the engine's host doesn't have is an Unsupported fault.
+func (e *Engine) Create(ctx context.Context, spec runtime.ContainerSpec) (_ string, err error) {
+	if spec.Mounts, err = e.hostMounts(ctx, spec.Mounts); err != nil {
+		return "", err
+	}
+	config, host := containerConfig(spec)
+	if most := e.maxNanoCPUs.Load(); most > 0 {
+		host.NanoCPUs = min(host.NanoCPUs, most)
+	}
+	if e.noProfile.Load() || e.unconfined && e.noSeccomp.Load() {
+		host.SecurityOpt = securityOptions(false)
+	}
+	if e.noQuota.Load() {
+		host.StorageOpt = nil
+	}
+	made, err := e.cli.ContainerCreate(ctx, &config, &host, nil, nil, spec.Name)
+	if host.StorageOpt != nil && takesNoQuota(err) {
+		e.noQuota.Store(true)
+		host.StorageOpt = nil
+		made, err = e.cli.ContainerCreate(ctx, &config, &host, nil, nil, spec.Name)
+	}
+	if takesNoProfile(err) {
+		e.noProfile.Store(true)
+		host.SecurityOpt = securityOptions(false)
+		made, err = e.cli.ContainerCreate(ctx, &config, &host, nil, nil, spec.Name)
+	}
+	if most, tooMany := cpusOffered(err); tooMany && host.NanoCPUs > most {
+		e.maxNanoCPUs.Store(most)
+		host.NanoCPUs = most
+		made, err = e.cli.ContainerCreate(ctx, &config, &host, nil, nil, spec.Name)
+	}
+	if err != nil {
+		// What the engine doesn't find when it creates is the image.
+		return "", e.faultOf(ctx, call{"create a container from", "image", spec.Image}, err)
+	}
+	return made.ID, nil
+}
+
+// KeepsProjects implements runtime.ProjectKeeper by the profile of sandboxes.
+func (e *Engine) KeepsProjects() bool { return !e.noProfile.Load() && !e.noSeccomp.Load() }

@@ -1,7 +1,7 @@
 package docker
 
 import (
-	"context"
+	_ "embed" // the profile
 	"math"
 	"slices"
 	"strconv"
@@ -13,50 +13,6 @@ import (
 	"github.com/agent-on-demand/aod/internal/lazyregexp"
 	"github.com/agent-on-demand/aod/runtime"
 )
-
-// Create makes a container from the spec and starts nothing. A CPU limit above what
-// the engine has becomes what it has: asking for eight of two CPUs means all of them.
-// Where this process runs in a container of the engine's, the sources of the mounts are
-// its own paths; one that the engine's host doesn't have is an Unsupported fault.
-func (e *Engine) Create(ctx context.Context, spec runtime.ContainerSpec) (_ string, err error) {
-	if spec.Mounts, err = e.hostMounts(ctx, spec.Mounts); err != nil {
-		return "", err
-	}
-	config, host := containerConfig(spec)
-	if most := e.maxNanoCPUs.Load(); most > 0 {
-		host.NanoCPUs = min(host.NanoCPUs, most)
-	}
-	if e.noProfile.Load() || e.unconfined && e.noSeccomp.Load() {
-		host.SecurityOpt = securityOptions(false)
-	}
-	if e.noQuota.Load() {
-		host.StorageOpt = nil
-	}
-	made, err := e.cli.ContainerCreate(ctx, &config, &host, nil, nil, spec.Name)
-	if host.StorageOpt != nil && takesNoQuota(err) {
-		e.noQuota.Store(true)
-		host.StorageOpt = nil
-		made, err = e.cli.ContainerCreate(ctx, &config, &host, nil, nil, spec.Name)
-	}
-	if takesNoProfile(err) {
-		e.noProfile.Store(true)
-		host.SecurityOpt = securityOptions(false)
-		made, err = e.cli.ContainerCreate(ctx, &config, &host, nil, nil, spec.Name)
-	}
-	if most, tooMany := cpusOffered(err); tooMany && host.NanoCPUs > most {
-		e.maxNanoCPUs.Store(most)
-		host.NanoCPUs = most
-		made, err = e.cli.ContainerCreate(ctx, &config, &host, nil, nil, spec.Name)
-	}
-	if err != nil {
-		// What the engine doesn't find when it creates is the image.
-		return "", e.faultOf(ctx, call{"create a container from", "image", spec.Image}, err)
-	}
-	return made.ID, nil
-}
-
-// KeepsProjects implements runtime.ProjectKeeper by the profile of sandboxes.
-func (e *Engine) KeepsProjects() bool { return !e.noProfile.Load() && !e.noSeccomp.Load() }
 
 // containerConfig decides everything about a container that the spec does not: no
 // capabilities, no new privileges, no swap, no log files without an end, no core dumps,
@@ -216,4 +172,27 @@ func cpusOffered(err error) (nanoCPUs int64, refused bool) {
 	}
 	n, err := strconv.ParseInt(m[1], 10, 64)
 	return n * 1e9, err == nil && n > 0
+}
+
+// seccompProfile says which system calls a sandbox may use: those of today's engines for a
+// container without capabilities, but for deniedCalls and deniedRequests. Older engines allow more
+// by themselves, such as io_uring. seccomp_test.go makes the file (UPDATE_GOLDEN=1) and holds it.
+//
+//go:embed seccomp.json
+var seccompProfile string
+
+// securityOptions are the options of every sandbox. Without a profile of ours the engine takes
+// its own.
+func securityOptions(profile bool) []string {
+	options := []string{"no-new-privileges"}
+	if profile {
+		options = append(options, "seccomp="+seccompProfile)
+	}
+	return options
+}
+
+// takesNoProfile reports whether a container was refused for its profile: Podman takes the
+// name of a file on its own machine.
+func takesNoProfile(err error) bool {
+	return err != nil && strings.Contains(err.Error(), "seccomp profile")
 }

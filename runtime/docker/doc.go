@@ -11,7 +11,7 @@
 //	NextExit -> Inspect -> Logs -> Inspect -> Remove, where another process began it
 //
 // Where this process runs in a container of the engine's itself, Create puts the host's
-// paths in the place of ours (hostpath.go).
+// paths in the place of ours, see hostpath.go.
 //
 // The package must not know what a capsule or a run is.
 //

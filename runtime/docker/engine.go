@@ -1,15 +1,28 @@
 package docker
 
 import (
+	"cmp"
+	"context"
 	"crypto/tls"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
 	"net/http"
 	"net/url"
+	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"sync/atomic"
 	"time"
 
+	cerrdefs "github.com/containerd/errdefs"
+	"github.com/docker/docker/api/types"
+	"github.com/docker/docker/api/types/system"
 	"github.com/docker/docker/client"
 	"github.com/docker/go-connections/tlsconfig"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/runtime"
@@ -149,4 +162,167 @@ func baseURL(host string, tr *http.Transport) *url.URL {
 		u.Scheme = "https"
 	}
 	return u
+}
+
+// Probe asks the engine about itself. It makes two requests at once, for each of which the engine
+// starts programs to ask for their versions.
+func (e *Engine) Probe(ctx context.Context) (runtime.EngineInfo, error) {
+	var info system.Info
+	var version types.Version
+	var asking errgroup.Group
+	asking.Go(func() (err error) { info, err = e.cli.Info(ctx); return err })
+	asking.Go(func() (err error) { version, err = e.cli.ServerVersion(ctx); return err })
+	if err := asking.Wait(); err != nil {
+		return runtime.EngineInfo{}, e.faultOf(ctx, call{"describe", "itself", ""}, err)
+	}
+	security, profile := confinement(info.SecurityOptions)
+	e.noSeccomp.Store(!slices.Contains(security, "seccomp"))
+	rootless := slices.Contains(security, "rootless")
+	return runtime.EngineInfo{
+		Endpoint:       e.endpoint.String(),
+		Local:          !e.Remote(),
+		Name:           engineName(version),
+		Version:        version.Version,
+		APIVersion:     e.cli.ClientVersion(),
+		CgroupVersion:  info.CgroupVersion,
+		CgroupDriver:   info.CgroupDriver,
+		StorageDriver:  info.Driver,
+		OS:             version.Os,
+		Arch:           version.Arch, // info has the kernel's word for it
+		CPUs:           info.NCPU,
+		MemoryBytes:    info.MemTotal,
+		Runtimes:       slices.Sorted(maps.Keys(info.Runtimes)),
+		RootDir:        info.DockerRootDir,
+		Security:       security,
+		SeccompProfile: profile,
+		SwapLimit:      info.SwapLimit,
+		Rootless:       rootless,
+		MapsUsers:      rootless || slices.Contains(security, "userns"),
+	}, nil
+}
+
+// engineName reads what an engine is: the first of its components says so. Docker calls its
+// own "Engine", Podman "Podman Engine".
+func engineName(version types.Version) string {
+	if len(version.Components) == 0 {
+		return "Docker"
+	}
+	name := strings.TrimSpace(strings.TrimSuffix(version.Components[0].Name, "Engine"))
+	return cmp.Or(name, "Docker")
+}
+
+// confinement reads options such as "name=seccomp,profile=default": the names, sorted, and the
+// profile of seccomp. An option is a name alone where the engine is old.
+func confinement(options []string) (names []string, profile string) {
+	for _, option := range options {
+		fields := map[string]string{"name": option}
+		for pair := range strings.SplitSeq(option, ",") {
+			if key, value, ok := strings.Cut(pair, "="); ok {
+				fields[key] = value
+			}
+		}
+		names = append(names, fields["name"])
+		if fields["name"] == "seccomp" {
+			profile = fields["profile"]
+		}
+	}
+	slices.Sort(names)
+	return names, profile
+}
+
+// faultOf turns an error of the Docker client into a *fault.Error. An error that
+// came with the end of ctx stays the context's.
+func (e *Engine) faultOf(ctx context.Context, c call, err error) error {
+	var known *fault.Error
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(context.Cause(ctx), runtime.ErrUnreachable): // see runtime.Silent
+		return fmt.Errorf("%s %s: %w", c.verb, c, context.Cause(ctx))
+	case ctx.Err() != nil:
+		return fmt.Errorf("%s %s: %w", c.verb, c, ctx.Err())
+	case errors.As(err, &known):
+		return err
+	case cerrdefs.IsNotFound(err):
+		return fault.Wrap(fault.NotFound, err, "the engine has no %s", c)
+	case isConnection(err):
+		return e.unavailable(err)
+	}
+	text := strings.ToLower(err.Error())
+	for _, r := range refusals {
+		if strings.Contains(text, r.text) {
+			return fault.Wrap(r.kind, err, "%s", r.msg).WithHint("%s", r.hint)
+		}
+	}
+	if refused := refusedLimit(text, err); refused != nil {
+		return refused
+	}
+	return fault.Wrap(fault.Internal, err, "the engine could not %s %s", c.verb, c)
+}
+
+// unavailable says why the engine doesn't answer and what to do about it.
+func (e *Engine) unavailable(err error) error {
+	at := e.endpoint
+	err = fmt.Errorf("%w: %w", runtime.ErrUnreachable, err)
+	if at.local() && (errors.Is(err, fs.ErrPermission) || strings.Contains(err.Error(), "permission denied")) {
+		return fault.Wrap(fault.Unavailable, err, "no permission to use the Docker engine at %s", at).
+			WithHint("add yourself to the docker group (`sudo usermod -aG docker $USER`, then log in again), or use " +
+				"rootless Docker")
+	}
+	if path := at.socket(); at.local() && path != "" {
+		if _, statErr := os.Stat(path); errors.Is(statErr, fs.ErrNotExist) {
+			return fault.Wrap(fault.Unavailable, err, "there is no Docker engine at %s: the socket does not exist", at).
+				WithHint("%s", at.hint())
+		}
+	}
+	return fault.Wrap(fault.Unavailable, err, "the Docker engine at %s does not answer", at).WithHint("%s", at.hint())
+}
+
+// hostMounts returns the mounts with their sources as the engine's host knows them.
+func (e *Engine) hostMounts(ctx context.Context, mounts []runtime.Mount) ([]runtime.Mount, error) {
+	if len(mounts) == 0 {
+		return nil, nil
+	}
+	paths, err := e.hostPaths(ctx)
+	if err != nil || paths.same {
+		return mounts, err
+	}
+	mounts = slices.Clone(mounts)
+	for i := range mounts {
+		if mounts[i].Source, err = paths.translate(mounts[i].Source); err != nil {
+			return nil, err
+		}
+	}
+	return mounts, nil
+}
+
+// hostPaths finds out once; several that ask at the same time find the same.
+func (e *Engine) hostPaths(ctx context.Context) (*hostPaths, error) {
+	if known := e.paths.Load(); known != nil {
+		return known, nil
+	}
+	paths, err := e.findHostPaths(ctx, e.self())
+	if err != nil {
+		return nil, err
+	}
+	e.paths.Store(paths)
+	return paths, nil
+}
+
+// findHostPaths asks the engine for the container that we run in. Of one that it doesn't
+// know, another engine's, it can't tell anything, and we go on as if there were none.
+func (e *Engine) findHostPaths(ctx context.Context, me self) (*hostPaths, error) {
+	for _, id := range me.ids {
+		found, err := e.cli.ContainerInspect(ctx, id)
+		switch {
+		case cerrdefs.IsNotFound(err):
+			continue
+		case err != nil:
+			return nil, e.faultOf(ctx, onContainer("inspect", id), err)
+		}
+		if me.is(id, found) {
+			return pathsOf(found, me.points), nil
+		}
+	}
+	return &hostPaths{same: true}, nil
 }

@@ -1,20 +1,17 @@
 package docker
 
 import (
-	"context"
 	"errors"
-	"fmt"
 	"io"
-	"io/fs"
 	"net"
-	"os"
+	"regexp"
 	"strings"
 
 	cerrdefs "github.com/containerd/errdefs"
 	"github.com/docker/docker/client"
 
 	"github.com/agent-on-demand/aod/api/fault"
-	"github.com/agent-on-demand/aod/runtime"
+	"github.com/agent-on-demand/aod/internal/lazyregexp"
 )
 
 // call names what was asked of the engine, for the public side of an error. The
@@ -81,59 +78,11 @@ var refusals = []struct {
 	},
 }
 
-// faultOf turns an error of the Docker client into a *fault.Error. An error that
-// came with the end of ctx stays the context's.
-func (e *Engine) faultOf(ctx context.Context, c call, err error) error {
-	var known *fault.Error
-	switch {
-	case err == nil:
-		return nil
-	case errors.Is(context.Cause(ctx), runtime.ErrUnreachable): // see runtime.Silent
-		return fmt.Errorf("%s %s: %w", c.verb, c, context.Cause(ctx))
-	case ctx.Err() != nil:
-		return fmt.Errorf("%s %s: %w", c.verb, c, ctx.Err())
-	case errors.As(err, &known):
-		return err
-	case cerrdefs.IsNotFound(err):
-		return fault.Wrap(fault.NotFound, err, "the engine has no %s", c)
-	case isConnection(err):
-		return e.unavailable(err)
-	}
-	text := strings.ToLower(err.Error())
-	for _, r := range refusals {
-		if strings.Contains(text, r.text) {
-			return fault.Wrap(r.kind, err, "%s", r.msg).WithHint("%s", r.hint)
-		}
-	}
-	if refused := refusedLimit(text, err); refused != nil {
-		return refused
-	}
-	return fault.Wrap(fault.Internal, err, "the engine could not %s %s", c.verb, c)
-}
-
 // isConnection reports that the engine wasn't reached, or went away before its answer's end.
 func isConnection(err error) bool {
 	var network *net.OpError
 	return client.IsErrConnectionFailed(err) || errors.As(err, &network) || errors.As(err, &connectionLost{}) ||
 		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) // amid an answer
-}
-
-// unavailable says why the engine doesn't answer and what to do about it.
-func (e *Engine) unavailable(err error) error {
-	at := e.endpoint
-	err = fmt.Errorf("%w: %w", runtime.ErrUnreachable, err)
-	if at.local() && (errors.Is(err, fs.ErrPermission) || strings.Contains(err.Error(), "permission denied")) {
-		return fault.Wrap(fault.Unavailable, err, "no permission to use the Docker engine at %s", at).
-			WithHint("add yourself to the docker group (`sudo usermod -aG docker $USER`, then log in again), or use " +
-				"rootless Docker")
-	}
-	if path := at.socket(); at.local() && path != "" {
-		if _, statErr := os.Stat(path); errors.Is(statErr, fs.ErrNotExist) {
-			return fault.Wrap(fault.Unavailable, err, "there is no Docker engine at %s: the socket does not exist", at).
-				WithHint("%s", at.hint())
-		}
-	}
-	return fault.Wrap(fault.Unavailable, err, "the Docker engine at %s does not answer", at).WithHint("%s", at.hint())
 }
 
 // isGoing reports that a container is on its way out.
@@ -168,3 +117,59 @@ func bounded(s string, limit int) string {
 type connectionLost struct{ error }
 
 func (c connectionLost) Unwrap() error { return c.error }
+
+// limitRefusals are the words with which engines and their runtimes refuse to set a limit.
+var limitRefusals = []struct {
+	words func() *regexp.Regexp // of the message in lower case
+	limit string
+	hint  string
+}{
+	{
+		lazyregexp.New(`memory limit|memory\.(limit_in_bytes|memsw|max|swap)`), "memory limit (limits.memory)",
+		"give it at least 16 MiB, and no more than the engine's machine has",
+	},
+	{
+		lazyregexp.New(`cpu\.(cfs|max)|nanocpus|range of cpus|cpu cfs`), "limit of processors (limits.cpus)",
+		"give it at least 0.01; the engine's cgroups must have the controller cpu",
+	},
+	{
+		lazyregexp.New(`pids\.max|pids limit`), "limit of processes (limits.pids)",
+		"give it fewer; the engine's cgroups must have the controller pids",
+	},
+	{
+		lazyregexp.New(`rlimit`), "limits of open files and of a file's size",
+		"the engine may not set them: raise the limits of its own service (LimitNOFILE, LimitFSIZE)",
+	},
+}
+
+// refusedLimit is the fault of a limit that the engine can't set, or nil. text is err's message
+// in lower case.
+func refusedLimit(text string, err error) error {
+	for _, r := range limitRefusals {
+		if r.words().MatchString(text) {
+			return fault.Wrap(fault.Unsupported, err, "the engine can't set the %s: it said %q", r.limit,
+				reasonOf(err)).WithHint("%s", r.hint)
+		}
+	}
+	return nil
+}
+
+// reasonOf is the end of what the engine said, without its paths.
+func reasonOf(err error) string {
+	words := strings.Fields(strings.TrimSuffix(err.Error(), ": unknown"))
+	for i, word := range words {
+		if strings.ContainsRune(word, '/') {
+			words[i] = "…"
+		}
+	}
+	const most = 160 // bytes
+	text := strings.Join(words, " ")
+	for len(text) > most {
+		_, rest, ok := strings.Cut(text, ": ")
+		if !ok {
+			return bounded(text, most)
+		}
+		text = rest
+	}
+	return text
+}

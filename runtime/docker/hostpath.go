@@ -1,18 +1,15 @@
 package docker
 
 import (
-	"context"
 	"path"
 	"path/filepath"
 	"slices"
 	"strings"
 
-	cerrdefs "github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/mount"
 
 	"github.com/agent-on-demand/aod/api/fault"
-	"github.com/agent-on-demand/aod/runtime"
 )
 
 // hostPaths says where the files of this process lie on the engine's host.
@@ -25,55 +22,6 @@ type hostPaths struct {
 type part struct {
 	inside string // absolute and clean
 	host   string // where the engine has it; "" is nowhere, as with a tmpfs
-}
-
-// hostMounts returns the mounts with their sources as the engine's host knows them.
-func (e *Engine) hostMounts(ctx context.Context, mounts []runtime.Mount) ([]runtime.Mount, error) {
-	if len(mounts) == 0 {
-		return nil, nil
-	}
-	paths, err := e.hostPaths(ctx)
-	if err != nil || paths.same {
-		return mounts, err
-	}
-	mounts = slices.Clone(mounts)
-	for i := range mounts {
-		if mounts[i].Source, err = paths.translate(mounts[i].Source); err != nil {
-			return nil, err
-		}
-	}
-	return mounts, nil
-}
-
-// hostPaths finds out once; several that ask at the same time find the same.
-func (e *Engine) hostPaths(ctx context.Context) (*hostPaths, error) {
-	if known := e.paths.Load(); known != nil {
-		return known, nil
-	}
-	paths, err := e.findHostPaths(ctx, e.self())
-	if err != nil {
-		return nil, err
-	}
-	e.paths.Store(paths)
-	return paths, nil
-}
-
-// findHostPaths asks the engine for the container that we run in. Of one that it doesn't
-// know, another engine's, it can't tell anything, and we go on as if there were none.
-func (e *Engine) findHostPaths(ctx context.Context, me self) (*hostPaths, error) {
-	for _, id := range me.ids {
-		found, err := e.cli.ContainerInspect(ctx, id)
-		switch {
-		case cerrdefs.IsNotFound(err):
-			continue
-		case err != nil:
-			return nil, e.faultOf(ctx, onContainer("inspect", id), err)
-		}
-		if me.is(id, found) {
-			return pathsOf(found, me.points), nil
-		}
-	}
-	return &hostPaths{same: true}, nil
 }
 
 // is reports that the container found by that id may be ours: it wasn't found by its name,

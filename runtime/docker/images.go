@@ -10,7 +10,9 @@ import (
 	"strings"
 
 	cerrdefs "github.com/containerd/errdefs"
+	"github.com/docker/docker/api/types/build"
 	"github.com/docker/docker/api/types/image"
+	"github.com/docker/docker/api/types/versions"
 
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/internal/lazyregexp"
@@ -150,4 +152,29 @@ func (m *messages) next(into any) error {
 		return errors.New("a message of the engine is too long")
 	}
 	return err
+}
+
+// Build makes an image with BuildKit, or with the classic builder where the engine
+// has no other. The end of ctx ends the build on the engine too.
+//
+// A failed classic build leaves the layers that it finished as untagged images, as
+// it does for `docker build`: they are its cache, and the next attempt starts there.
+func (e *Engine) Build(ctx context.Context, spec runtime.BuildSpec, progress func(runtime.BuildEvent)) (string, error) {
+	if progress == nil {
+		progress = func(runtime.BuildEvent) {}
+	}
+	b := building{engine: e, spec: spec, progress: progress}
+	if !spec.Limits.Classic && !e.classicOnly.Load() && e.hasBuildKitAPI(ctx) {
+		id, err := b.with(ctx, build.BuilderBuildKit)
+		if !errors.Is(err, errNoBuildKit) {
+			return id, err
+		}
+		e.classicOnly.Store(true)
+	}
+	return b.classic(ctx)
+}
+
+func (e *Engine) hasBuildKitAPI(ctx context.Context) bool {
+	_ = e.cli.NewVersionError(ctx, "1.0", "") // negotiates, once
+	return versions.GreaterThanOrEqualTo(e.cli.ClientVersion(), "1.39")
 }

@@ -1,9 +1,10 @@
 // Package enginetest tests engines and stands in for them.
 //
-// Run is the conformance suite: what every runtime.Engine must do, run against Fake
-// here and against Docker in runtime/docker, so that the fake can't drift from what
-// it imitates. Fake is an engine in memory for the tests of everything above: its
-// containers run Go functions, and it fails when told to.
+// Run is the conformance suite: what every runtime.Engine must do, run against Fake here and against Docker in
+// runtime/docker, so that the fake can't drift from what it imitates. Fake is an engine in memory for the tests of
+// everything above: its containers run Go functions, and it fails when told to.
+//
+// Neither must it know capsules.
 //
 // It must not import an engine's client.
 //

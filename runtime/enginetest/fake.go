@@ -7,6 +7,7 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 
@@ -153,6 +154,16 @@ func (f *Fake) Create(ctx context.Context, spec runtime.ContainerSpec) (string, 
 	id := f.newID()
 	f.containers[id] = newFakeContainer(spec)
 	return id, f.lost("Create", nil)
+}
+
+// Adopt has a container that another Fake made, under its id. It hasn't started.
+func (f *Fake) Adopt(id string, spec runtime.ContainerSpec) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.containers[id] = newFakeContainer(spec)
+	if made, err := strconv.ParseInt(id, 16, 64); err == nil {
+		f.made = max(f.made, int(made))
+	}
 }
 
 // newID returns an id as long as an engine's.

@@ -27,17 +27,17 @@ import (
 // label tells what this copy of the tests makes from what another one does.
 var label = fmt.Sprintf("aod.test=init-%d", os.Getpid())
 
-// fixture is what all sandboxes of this test run share.
-type fixture struct {
+// harness is what all sandboxes of this test run share.
+type harness struct {
 	dir    string // holds init
 	image  string // FROM scratch with the probe
 	reason string // why there is none, so that tests skip
 	err    error
 }
 
-var setUp = sync.OnceValue(func() (f fixture) {
+var setUp = sync.OnceValue(func() (f harness) {
 	if out, err := exec.Command("docker", "version", "--format", "{{.Server.Version}}").CombinedOutput(); err != nil {
-		return fixture{reason: "no engine: " + strings.TrimSpace(string(out))}
+		return harness{reason: "no engine: " + strings.TrimSpace(string(out))}
 	}
 	if f.dir, f.err = os.MkdirTemp("", "aod-init-test-"); f.err != nil {
 		return f
@@ -73,7 +73,7 @@ func TestMain(m *testing.M) {
 }
 
 // tearDown removes what setUp made and finds what a test has left.
-func tearDown(f fixture) error {
+func tearDown(f harness) error {
 	left, err := exec.Command("docker", "ps", "-aq", "--filter", "label="+label).Output()
 	if err == nil && len(left) > 0 {
 		err = fmt.Errorf("containers were left: %q", left)
@@ -226,7 +226,7 @@ func (s sandbox) command(t *testing.T) (cmd *exec.Cmd, report string) {
 	return exec.CommandContext(ctx, "docker", append(args, s.program...)...), report
 }
 
-func skipOrFail(t *testing.T, f fixture) {
+func skipOrFail(t *testing.T, f harness) {
 	t.Helper()
 	switch {
 	case f.err != nil:

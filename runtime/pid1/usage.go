@@ -149,3 +149,173 @@ func natural(s string) (int64, bool) {
 	n, err := strconv.ParseInt(s, 10, 64)
 	return n, err == nil && n >= 0
 }
+
+// traffic is what was read from and written to disks, in bytes of all devices, or
+// initreport.NotCounted.
+type traffic struct{ read, written int64 }
+
+// The files with the traffic, best first. Those of version 1 have lines "8:0 Read 4096", those
+// of version 2 have "8:0 rbytes=4096 wbytes=0". An old kernel doesn't add up groups below.
+var (
+	diskFiles1 = []string{"blkio/blkio.throttle.io_service_bytes_recursive", "blkio/blkio.throttle.io_service_bytes"}
+	diskFiles2 = []string{"io.stat", "unified/io.stat"}
+)
+
+// diskTraffic adds up the devices. Who has done nothing yet has an empty file.
+func diskTraffic(root string) traffic {
+	for _, file := range diskFiles2 {
+		if path := root + "/" + file; isThere(path) && !wholeMachine(path) {
+			return sumDevices(path, "rbytes=", "wbytes=")
+		}
+	}
+	for _, file := range diskFiles1 {
+		if path := root + "/" + file; isThere(path) {
+			return sumDevices(path, "Read ", "Write ")
+		}
+	}
+	return traffic{initreport.NotCounted, initreport.NotCounted}
+}
+
+func isThere(path string) bool {
+	const readable = 4
+	return syscall.Access(path, readable) == nil
+}
+
+// sumDevices adds up the numbers behind two names. What can't be read isn't counted.
+func sumDevices(path, read, written string) (sum traffic) {
+	var buf [16 << 10]byte
+	for line := range strings.Lines(string(readSmall(path, buf[:]))) {
+		sum.read += after(line, " "+read)
+		sum.written += after(line, " "+written)
+	}
+	return sum
+}
+
+// after returns the number behind a name, or 0.
+func after(line, name string) int64 {
+	_, number, _ := strings.Cut(line, name)
+	number, _, _ = strings.Cut(strings.TrimSuffix(number, "\n"), " ")
+	n, _ := natural(number)
+	return max(n, 0)
+}
+
+// filesLeft counts the entries of directories, whatever they are and not what is below them:
+// it is to be known whether something was left, and a program may have left a million.
+func filesLeft(dirs ...string) int64 {
+	left := int64(0)
+	for _, dir := range dirs {
+		n := entries(dir, initreport.MaxFilesLeft-left)
+		if n == initreport.NotCounted {
+			return n
+		}
+		left += n
+	}
+	return left
+}
+
+// entries counts up to a limit. A directory that isn't there has none.
+func entries(dir string, limit int64) int64 {
+	fd, err := syscall.Open(dir, syscall.O_RDONLY|syscall.O_DIRECTORY|syscall.O_NOFOLLOW|syscall.O_CLOEXEC, 0)
+	if err == syscall.ENOENT {
+		return 0
+	}
+	if err != nil {
+		return initreport.NotCounted
+	}
+	defer syscall.Close(fd) //nolint:errcheck // nothing was written
+	var buf [4096]byte
+	found := int64(0)
+	for found < limit {
+		n, err := syscall.ReadDirent(fd, buf[:])
+		if err != nil {
+			return initreport.NotCounted
+		}
+		if n <= 0 {
+			return found
+		}
+		_, names, _ := syscall.ParseDirent(buf[:n], -1, nil) // . and .. are left out
+		found += int64(names)
+	}
+	return limit
+}
+
+// procNet is where the kernel tells of our network namespace, which has no other process
+// than the container's.
+const procNet = "/proc/net"
+
+// attempts are the counters of which each attempt at the network moves one. In a namespace
+// without a way out a connection and a datagram have no route; to the namespace's own
+// addresses, such as a resolver that isn't there, both come off. TCP counts for IPv4 and
+// IPv6 together. Where IPv6 is switched off nothing counts what is tried by it.
+var attempts = []struct{ table, key string }{
+	{"Ip:", "OutNoRoutes"},
+	{"Tcp:", "ActiveOpens"},
+	{"Udp:", "OutDatagrams"},
+}
+
+var attempts6 = []string{"Ip6OutNoRoutes", "Udp6OutDatagrams"}
+
+// netAttempts adds up what was tried. Our own relay opens none of these: it is listened to,
+// and speaks to a socket of the file system.
+func netAttempts(dir string) int64 {
+	var buf [8 << 10]byte
+	tables := string(readSmall(dir+"/snmp", buf[:]))
+	sum := int64(0)
+	for _, a := range attempts {
+		n, ok := column(tables, a.table, a.key)
+		if !ok {
+			return initreport.NotCounted
+		}
+		sum += n
+	}
+	for line := range strings.Lines(string(readSmall(dir+"/snmp6", buf[:]))) { // missing without IPv6
+		fields := strings.Fields(line)
+		for _, key := range attempts6 {
+			if len(fields) == 2 && fields[0] == key {
+				n, _ := natural(fields[1])
+				sum += n
+			}
+		}
+	}
+	return sum
+}
+
+// column returns a number of a table of two lines: the first has the names.
+func column(tables, table, key string) (int64, bool) {
+	var names []string
+	for line := range strings.Lines(tables) {
+		fields := strings.Fields(line)
+		switch {
+		case len(fields) == 0 || fields[0] != table:
+		case names == nil:
+			names = fields
+		default:
+			return under(names, fields, key)
+		}
+	}
+	return 0, false
+}
+
+func under(names, values []string, key string) (int64, bool) {
+	for i, name := range names {
+		if name == key && i < len(values) {
+			return natural(values[i])
+		}
+	}
+	return 0, false
+}
+
+// readSmall returns the start of a kernel file, at most len(buf) bytes, without the
+// final newline; nil when it can't be read. Such files come in one read.
+func readSmall(path string, buf []byte) []byte {
+	fd, err := syscall.Open(path, syscall.O_RDONLY|syscall.O_CLOEXEC|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil
+	}
+	defer syscall.Close(fd) //nolint:errcheck // nothing was written
+	n, err := syscall.Read(fd, buf)
+	if err != nil || n <= 0 {
+		return nil
+	}
+	return []byte(strings.TrimRight(string(buf[:n]), "\n"))
+}

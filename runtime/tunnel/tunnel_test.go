@@ -22,8 +22,8 @@ import (
 // patience is how long anything may take before the test fails.
 const patience = time.Minute
 
-// rig is a tunnel with its far end, joined by a pipe.
-type rig struct {
+// harness is a tunnel with its far end, joined by a pipe.
+type harness struct {
 	*Listener
 	socket  string
 	measure func() Usage
@@ -38,14 +38,14 @@ type rig struct {
 }
 
 // newRig keeps a tunnel open to far ends that Answer makes, until the test's end.
-func newRig(t *testing.T) *rig {
+func newRig(t *testing.T) *harness {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "tunnel") // t.TempDir is too long for a socket
 	if err != nil {
 		t.Fatal(err)
 	}
 	l := New(Options{Frame: patience, Answer: patience})
-	r := &rig{Listener: l, socket: filepath.Join(dir, "s"), kept: make(chan struct{}), measure: func() Usage { return Usage{} }}
+	r := &harness{Listener: l, socket: filepath.Join(dir, "s"), kept: make(chan struct{}), measure: func() Usage { return Usage{} }}
 	ctx, stop := context.WithCancel(context.Background())
 	r.stop = stop
 	go func() {
@@ -63,13 +63,13 @@ func newRig(t *testing.T) *rig {
 }
 
 // end lets KeepOpen return.
-func (r *rig) end(t *testing.T) {
+func (r *harness) end(t *testing.T) {
 	t.Helper()
 	r.stop()
 	within(t, "KeepOpen returns", r.kept)
 }
 
-func (r *rig) dial(context.Context) (io.ReadWriteCloser, error) {
+func (r *harness) dial(context.Context) (io.ReadWriteCloser, error) {
 	near, far := net.Pipe()
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -85,21 +85,21 @@ func (r *rig) dial(context.Context) (io.ReadWriteCloser, error) {
 
 // die ends the far end that is there now. The next one begins when nobody can reach it any more, as
 // after the end of a process.
-func (r *rig) die() {
+func (r *harness) die() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	_ = r.far.Close()
 	<-r.gone
 }
 
-func (r *rig) dialled() int {
+func (r *harness) dialled() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.dials
 }
 
 // serve answers HTTP on the tunnel until the test's end.
-func (r *rig) serve(t *testing.T, handler http.HandlerFunc) {
+func (r *harness) serve(t *testing.T, handler http.HandlerFunc) {
 	t.Helper()
 	server := &http.Server{Handler: handler}
 	served := make(chan struct{})
@@ -114,7 +114,7 @@ func (r *rig) serve(t *testing.T, handler http.HandlerFunc) {
 }
 
 // client dials the far end's socket.
-func (r *rig) client(t *testing.T) *http.Client {
+func (r *harness) client(t *testing.T) *http.Client {
 	transport := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, "unix", r.socket)
 	}}
@@ -123,7 +123,7 @@ func (r *rig) client(t *testing.T) *http.Client {
 }
 
 // connect waits for the far end's socket.
-func (r *rig) connect(t *testing.T) *net.UnixConn {
+func (r *harness) connect(t *testing.T) *net.UnixConn {
 	t.Helper()
 	var conn net.Conn
 	testkit.Eventually(t, "the far end listens", func() (ok bool) {
@@ -137,7 +137,7 @@ func (r *rig) connect(t *testing.T) *net.UnixConn {
 }
 
 // up waits for both ends.
-func (r *rig) up(t *testing.T) {
+func (r *harness) up(t *testing.T) {
 	t.Helper()
 	_ = r.connect(t).Close()
 	testkit.Eventually(t, "the near end knows of the far one", func() bool { return r.session.Load() != nil })

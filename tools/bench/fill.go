@@ -79,7 +79,7 @@ func insert(ctx context.Context, s *store.Store, i int, at time.Time, model api.
 	if err != nil {
 		return err
 	}
-	return s.Insert(ctx, row, store.Key{}, events...)
+	return s.Runs.Insert(ctx, row, store.Key{}, events...)
 }
 
 // moved is the model as if it had been made at another time.

@@ -11,13 +11,16 @@ import (
 // kernel is the directory of the package that leads runs.
 const kernel = "orchestrator"
 
+// seam is the package by which the kernel knows features.
+const seam = kernel + "/feature"
+
 // features are the names, anywhere in a package's path, of what the kernel doesn't know.
 var features = []string{"feature", "egress", "upstream", "gateway", "relay", "push"}
 
 // featuresIn returns which packages lie in or below a directory of a feature.
 func featuresIn(imports []string) []string {
 	return slices.DeleteFunc(slices.Clone(imports), func(pkg string) bool {
-		return !slices.ContainsFunc(strings.Split(pkg, "/"), isFeature)
+		return strings.HasSuffix(pkg, "/"+seam) || !slices.ContainsFunc(strings.Split(pkg, "/"), isFeature)
 	})
 }
 

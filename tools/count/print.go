@@ -25,10 +25,7 @@ func (t *tally) String() string {
 	w := &strings.Builder{}
 	total := t.printPackages(w)
 	slices.SortStableFunc(t.functions, func(a, b function) int { return cmp.Compare(b.lines, a.lines) })
-	sizes := make([]int, len(t.functions))
-	for i, f := range t.functions {
-		sizes[i] = f.lines
-	}
+	sizes := t.functionSizes()
 	lines := make([]int, len(t.files))
 	for i, f := range t.files {
 		lines[i] = f.lines

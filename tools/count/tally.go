@@ -40,6 +40,14 @@ type tally struct {
 	documented int
 }
 
+func (t *tally) functionSizes() []int {
+	sizes := make([]int, len(t.functions))
+	for i, f := range t.functions {
+		sizes[i] = f.lines
+	}
+	return sizes
+}
+
 func newTally() *tally {
 	return &tally{set: token.NewFileSet(), packages: map[string]*pkg{}, types: map[string]*typ{}}
 }

@@ -52,7 +52,7 @@ func timeOf(epoch string) (time.Time, error) {
 	}
 	seconds, err := strconv.ParseInt(epoch, 10, 64)
 	if err != nil {
-		return time.Time{}, fmt.Errorf("SOURCE_DATE_EPOCH is no number of seconds: %q", epoch)
+		return time.Time{}, fmt.Errorf("SOURCE_DATE_EPOCH is not a number of seconds: %q", epoch)
 	}
 	return time.Unix(seconds, 0).UTC(), nil
 }

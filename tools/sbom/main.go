@@ -46,7 +46,7 @@ func timeOf(epoch string) (string, error) {
 	}
 	seconds, err := strconv.ParseInt(epoch, 10, 64)
 	if err != nil {
-		return "", fmt.Errorf("SOURCE_DATE_EPOCH is no number of seconds: %q", epoch)
+		return "", fmt.Errorf("SOURCE_DATE_EPOCH is not a number of seconds: %q", epoch)
 	}
 	return time.Unix(seconds, 0).UTC().Format(time.RFC3339), nil
 }

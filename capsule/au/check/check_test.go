@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/agent-on-demand/aod/internal/checklist"
 )
 
 // ocrCard is a model card without a mistake.
@@ -59,10 +61,10 @@ func good() Observation {
 }
 
 // marks lists the checks that have the mark.
-func marks(r Report, m Mark) []string {
+func marks(r checklist.Results, m Verdict) []string {
 	var ids []string
-	for _, result := range r.Results {
-		if result.Mark == m {
+	for _, result := range r {
+		if result.Verdict == m {
 			ids = append(ids, result.ID)
 		}
 	}
@@ -71,9 +73,9 @@ func marks(r Report, m Mark) []string {
 
 func TestAGoodUnitPassesEveryCheck(t *testing.T) {
 	report := Judge(good())
-	for _, r := range report.Results {
-		if r.Mark != Pass || r.Why == "" {
-			t.Errorf("%s: %s: %s", r.ID, r.Mark, r.Why)
+	for _, r := range report {
+		if r.Verdict != Pass || r.Why == "" {
+			t.Errorf("%s: %s: %s", r.ID, r.Verdict, r.Why)
 		}
 	}
 	if report.Failed() || report.Count(Pass) != len(Checks) {
@@ -183,7 +185,7 @@ func TestEachBreachFailsItsChecksAndNoOther(t *testing.T) {
 			if diff := cmp.Diff(b.fails, marks(report, Fail)); diff != "" || !report.Failed() {
 				t.Error(diff)
 			}
-			for _, r := range report.Results {
+			for _, r := range report {
 				if r.Why == "" || strings.Contains(r.Why, "canary") {
 					t.Errorf("%s: %q", r.ID, r.Why)
 				}
@@ -297,7 +299,7 @@ func TestABadInputMayBeTaken(t *testing.T) {
 }
 
 // checklist is the specification's, item by item, each with its check.
-var checklist = map[string][]string{
+var items = map[string][]string{
 	"core contract":  {"describe", "describe-schema", "stdin-bytes", "stdout-json-only", "stderr-only-errors", "exit-codes"},
 	"security":       {"no-model-download", "path-traversal", "exit-huge-input", "secrets-not-echoed", "no-network"},
 	"error handling": {"error-messages", "exit-corrupt-input", "exit-missing-model", "out-of-memory"},
@@ -307,9 +309,9 @@ var checklist = map[string][]string{
 }
 
 func TestEveryItemOfTheChecklistHasItsCheck(t *testing.T) {
-	for group, ids := range checklist {
+	for group, ids := range items {
 		for _, id := range ids {
-			i := slices.IndexFunc(Checks, func(c Check) bool { return c.ID == id })
+			i := slices.IndexFunc(Checks, func(c checklist.Rule[*evidence]) bool { return c.ID == id })
 			if i < 0 || !strings.Contains(Checks[i].Section, "10 "+group) {
 				t.Errorf("%s: no check %s", group, id)
 			}
@@ -346,19 +348,21 @@ func TestSameJSON(t *testing.T) {
 
 func TestACheckJudgesByItself(t *testing.T) {
 	o := good()
-	for i, r := range Judge(o).Results {
-		if got := Checks[i].Judge(o); got != r.Verdict {
+	for i, r := range Judge(o) {
+		if got, why := Checks[i].Judge(newEvidence(o)); got != r.Verdict || why != r.Why {
 			t.Errorf("%s: %v alone, %v in the report", r.ID, got, r.Verdict)
 		}
 	}
 }
 
 func TestAReportIsJSON(t *testing.T) {
-	raw, err := json.Marshal(Report{Results: []Result{{Check: Checks[0], Verdict: Verdict{Fail, "because"}}}})
+	rule := Checks[0]
+	rule.Judge = func(*evidence) (Verdict, string) { return fail("because") }
+	raw, err := json.Marshal(checklist.Judge([]checklist.Rule[*evidence]{rule}, nil))
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := `{"checks":[{"id":"describe","title":"--describe prints the model card and ends","section":"4.1, 10 core contract","verdict":"fail","why":"because"}]}`
+	want := `[{"id":"describe","title":"--describe prints the model card and ends","section":"4.1, 10 core contract","verdict":"fail","why":"because"}]`
 	if string(raw) != want {
 		t.Errorf("%s\nwant %s", raw, want)
 	}

@@ -7,17 +7,18 @@ import (
 	"strings"
 
 	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/capsule/au"
 )
 
-func judgeDescribe(b *bench) Verdict {
-	first, tried := b.Runs[ScenarioDescribe]
+func judgeDescribe(e *evidence) (Verdict, string) {
+	first, tried := e.Runs[ScenarioDescribe]
 	if tried && first.notStarted() {
 		return fail("%s", crash(first))
 	}
-	return b.on(ScenarioDescribe, func(_ Run, out outcome) Verdict {
+	return e.on(ScenarioDescribe, func(_ Run, out outcome) (Verdict, string) {
 		for _, s := range describes {
-			if verdict := b.describes(s, out); verdict.Mark == Fail {
-				return verdict
+			if verdict, why := e.describes(s, out); verdict == Fail {
+				return verdict, why
 			}
 		}
 		return pass("it printed one JSON document and exited with 0, its stdin still open, and the same each time")
@@ -26,8 +27,8 @@ func judgeDescribe(b *bench) Verdict {
 
 // describes judges one time that the unit was asked for its card, of which the first gave a
 // document.
-func (b *bench) describes(s Scenario, first outcome) Verdict {
-	return b.on(s, func(run Run, out outcome) Verdict {
+func (e *evidence) describes(s Scenario, first outcome) (Verdict, string) {
+	return e.on(s, func(run Run, out outcome) (Verdict, string) {
 		switch problem := crash(run); {
 		case problem != "":
 			return fail("%s", problem)
@@ -42,12 +43,12 @@ func (b *bench) describes(s Scenario, first outcome) Verdict {
 	})
 }
 
-func judgeCard(b *bench) Verdict {
-	return b.on(ScenarioDescribe, func(Run, outcome) Verdict {
-		if b.cardErr == nil {
+func judgeCard(e *evidence) (Verdict, string) {
+	return e.on(ScenarioDescribe, func(Run, outcome) (Verdict, string) {
+		if e.cardErr == nil {
 			return pass("all of its fields keep the schema")
 		}
-		return fail("%s", cardProblems(b.cardErr))
+		return fail("%s", cardProblems(e.cardErr))
 	})
 }
 
@@ -68,8 +69,8 @@ func cardProblems(err error) string {
 	return strings.Join(said, "; ")
 }
 
-func judgeStdin(b *bench) Verdict {
-	return b.on(ScenarioSample, func(run Run, _ outcome) Verdict {
+func judgeStdin(e *evidence) (Verdict, string) {
+	return e.on(ScenarioSample, func(run Run, _ outcome) (Verdict, string) {
 		switch {
 		case run.StdinBytes == 0 || run.StdinTaken == nil:
 			return notApplicable("it was not counted how much it took of an input")
@@ -82,13 +83,13 @@ func judgeStdin(b *bench) Verdict {
 	})
 }
 
-func judgeStdout(b *bench) Verdict {
+func judgeStdout(e *evidence) (Verdict, string) {
 	good := 0
-	for _, s := range b.scenarios() {
-		if b.Runs[s].ExitCode != 0 || b.Runs[s].TimedOut {
+	for _, s := range e.scenarios() {
+		if e.Runs[s].ExitCode != 0 || e.Runs[s].TimedOut {
 			continue
 		}
-		if err := b.outputs[s].err; err != nil {
+		if err := e.outputs[s].err; err != nil {
 			return fail("%s: %s", s, outputProblem(err))
 		}
 		good++
@@ -99,8 +100,8 @@ func judgeStdout(b *bench) Verdict {
 	return pass("one JSON document in each of %d runs that exited with 0", good)
 }
 
-func judgeErrorsApart(b *bench) Verdict {
-	return b.onFailed("stdout was empty", func(run Run) string {
+func judgeErrorsApart(e *evidence) (Verdict, string) {
+	return e.onFailed("stdout was empty", func(run Run) string {
 		if n := len(bytes.TrimSpace(run.Stdout)); n > 0 {
 			return fmt.Sprintf(" and printed %d bytes on stdout", n)
 		}
@@ -110,10 +111,10 @@ func judgeErrorsApart(b *bench) Verdict {
 
 // onFailed judges every run in which the unit's exit code wasn't 0. problem goes on with what is
 // wrong with one, or is "".
-func (b *bench) onFailed(good string, problem func(Run) string) Verdict {
+func (e *evidence) onFailed(good string, problem func(Run) string) (Verdict, string) {
 	failed := 0
-	for _, s := range b.scenarios() {
-		run := b.Runs[s]
+	for _, s := range e.scenarios() {
+		run := e.Runs[s]
 		if run.ExitCode == 0 || run.TimedOut {
 			continue
 		}
@@ -128,9 +129,9 @@ func (b *bench) onFailed(good string, problem func(Run) string) Verdict {
 	return pass("%s in each of %d runs that failed", good, failed)
 }
 
-func judgeExitCodes(b *bench) Verdict {
-	for _, s := range b.scenarios() {
-		run := b.Runs[s]
+func judgeExitCodes(e *evidence) (Verdict, string) {
+	for _, s := range e.scenarios() {
+		run := e.Runs[s]
 		switch problem := crash(run); {
 		case run.TimedOut:
 			return fail("%s: it was still running when its time was up", s)
@@ -142,8 +143,31 @@ func judgeExitCodes(b *bench) Verdict {
 			return fail("%s: it exited with 1; an invalid argument exits with 2", s)
 		}
 	}
-	if len(b.scenarios()) == 0 {
+	if len(e.scenarios()) == 0 {
 		return notApplicable("nothing was tried")
 	}
-	return pass("%d runs ended with a code of the specification's", len(b.scenarios()))
+	return pass("%d runs ended with a code of the specification's", len(e.scenarios()))
+}
+
+func judgeCapabilities(e *evidence) (Verdict, string) {
+	return e.onCard(func(c *au.Card) (Verdict, string) {
+		if len(c.Capabilities) == 0 {
+			return fail("the list is empty")
+		}
+		return pass("it lists %d; whether they are all is for a person to say", len(c.Capabilities))
+	})
+}
+
+func judgeConfig(e *evidence) (Verdict, string) {
+	return e.onCard(func(c *au.Card) (Verdict, string) {
+		for _, p := range c.Config {
+			if strings.TrimSpace(p.Description) == "" {
+				return fail("--%s has no description", p.Name)
+			}
+		}
+		if len(c.Config) == 0 {
+			return notApplicable("it has no parameters")
+		}
+		return pass("all %d parameters are described", len(c.Config))
+	})
 }

@@ -2,27 +2,28 @@ package check
 
 import (
 	"bytes"
+	"fmt"
 	"slices"
 	"unicode/utf8"
 
 	"github.com/agent-on-demand/aod/capsule/au"
 )
 
-func judgeEmpty(b *bench) Verdict   { return b.on(ScenarioEmpty, b.bears) }
-func judgeCorrupt(b *bench) Verdict { return b.on(ScenarioCorrupt, b.bears) }
+func judgeEmpty(e *evidence) (Verdict, string)   { return e.on(ScenarioEmpty, e.bears) }
+func judgeCorrupt(e *evidence) (Verdict, string) { return e.on(ScenarioCorrupt, e.bears) }
 
 // bears passes a run on a bad input if the unit refused the input, takes any bytes, or says
 // in its result what it could not do (section 7.3).
-func (b *bench) bears(run Run, out outcome) Verdict {
+func (e *evidence) bears(run Run, out outcome) (Verdict, string) {
 	if run.ExitCode != 0 {
 		return refuses(run, "an invalid input exits with 2 (section 7.1)")
 	}
 	switch {
 	case out.err != nil:
 		return fail("it exited with 0, but %s", outputProblem(out.err))
-	case b.card == nil:
+	case e.card == nil:
 		return notApplicable("it exited with 0, and without a valid model card nobody knows what it takes")
-	case b.card.TakesAnything():
+	case e.card.TakesAnything():
 		return pass("it takes any bytes, and gave a result")
 	case len(out.doc.Warnings()) > 0:
 		return pass("it gave a result with warnings")
@@ -32,7 +33,7 @@ func (b *bench) bears(run Run, out outcome) Verdict {
 
 // refuses passes an orderly failure: a code for bad input, or one of the unit's own, and a
 // message.
-func refuses(run Run, rule string) Verdict {
+func refuses(run Run, rule string) (Verdict, string) {
 	switch problem := crash(run); {
 	case problem != "":
 		return fail("%s", problem)
@@ -42,21 +43,21 @@ func refuses(run Run, rule string) Verdict {
 	return saysWhy(run)
 }
 
-func judgeHuge(b *bench) Verdict {
-	return b.on(ScenarioHuge, func(run Run, out outcome) Verdict {
-		return survives(run, out, pass("it gave a result of %d bytes of input", run.StdinBytes))
+func judgeHuge(e *evidence) (Verdict, string) {
+	return e.on(ScenarioHuge, func(run Run, out outcome) (Verdict, string) {
+		return survives(run, out, fmt.Sprintf("it gave a result of %d bytes of input", run.StdinBytes))
 	})
 }
 
-func judgeLittleMemory(b *bench) Verdict {
-	return b.on(ScenarioLittleMemory, func(run Run, out outcome) Verdict {
-		return survives(run, out, pass("the memory was enough for it"))
+func judgeLittleMemory(e *evidence) (Verdict, string) {
+	return e.on(ScenarioLittleMemory, func(run Run, out outcome) (Verdict, string) {
+		return survives(run, out, "the memory was enough for it")
 	})
 }
 
 // survives passes a run that ended by itself: with a valid result, or with any code and a
 // message.
-func survives(run Run, out outcome, result Verdict) Verdict {
+func survives(run Run, out outcome, result string) (Verdict, string) {
 	problem := crash(run)
 	switch {
 	case problem != "":
@@ -66,31 +67,34 @@ func survives(run Run, out outcome, result Verdict) Verdict {
 	case out.err != nil:
 		return fail("it exited with 0, but %s", outputProblem(out.err))
 	}
-	return result
+	return Pass, result
 }
 
 // saysWhy passes a failure with any code, if it has a message.
-func saysWhy(run Run) Verdict {
+func saysWhy(run Run) (Verdict, string) {
 	if problem := messageProblem(run); problem != "" {
 		return fail("it exited with %d, but %s", run.ExitCode, problem)
 	}
 	return pass("it exited with %d and a message", run.ExitCode)
 }
 
-func judgeMissingModel(b *bench) Verdict { return b.onModel(ScenarioMissingModel, refusesModel) }
-func judgeTraversal(b *bench) Verdict    { return b.onModel(ScenarioTraversal, refusesModel) }
+func judgeMissingModel(e *evidence) (Verdict, string) {
+	return e.onModel(ScenarioMissingModel, refusesModel)
+}
+
+func judgeTraversal(e *evidence) (Verdict, string) { return e.onModel(ScenarioTraversal, refusesModel) }
 
 // refusesModel passes a refused model path. The specification counts it among the invalid
 // arguments, so no other code will do.
-func refusesModel(run Run, _ outcome) Verdict {
+func refusesModel(run Run, _ outcome) (Verdict, string) {
 	if crash(run) == "" && run.ExitCode != 2 {
 		return fail("it exited with %d; a bad model path exits with 2 (section 7.1)", run.ExitCode)
 	}
 	return refuses(run, "")
 }
 
-func judgeMessages(b *bench) Verdict {
-	return b.onFailed("stderr said something", func(run Run) string {
+func judgeMessages(e *evidence) (Verdict, string) {
+	return e.onFailed("stderr said something", func(run Run) string {
 		if problem := messageProblem(run); problem != "" {
 			return ", but " + problem
 		}

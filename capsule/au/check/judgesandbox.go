@@ -8,37 +8,41 @@ import (
 	"strings"
 )
 
-func judgeNetwork(b *bench) Verdict {
-	return worst(
-		b.none("attempts at the network", func(r Run) *int { return r.NetworkAttempts }),
-		b.none("attempts to listen", func(r Run) *int { return r.Listened }),
+func judgeNetwork(e *evidence) (Verdict, string) {
+	return e.noneOf(
+		figure{"attempts at the network", func(r Run) *int { return r.NetworkAttempts }},
+		figure{"attempts to listen", func(r Run) *int { return r.Listened }},
 	)
 }
 
-func judgeFiles(b *bench) Verdict {
-	return worst(
-		b.none("attempts to write to a file, also those that were refused or undone",
-			func(r Run) *int { return r.WritesTried }),
-		b.none("files written", func(r Run) *int { return r.FilesWritten }),
+func judgeFiles(e *evidence) (Verdict, string) {
+	return e.noneOf(
+		figure{
+			"attempts to write to a file, also those that were refused or undone",
+			func(r Run) *int { return r.WritesTried },
+		},
+		figure{"files written", func(r Run) *int { return r.FilesWritten }},
 	)
 }
 
-// worst is the first that failed, else the first that isn't applicable, else the first.
-func worst(verdicts ...Verdict) Verdict {
-	for _, mark := range []Mark{Fail, NotApplicable} {
-		if i := slices.IndexFunc(verdicts, func(v Verdict) bool { return v.Mark == mark }); i >= 0 {
-			return verdicts[i]
+// noneOf wants none of several figures. It is the first that failed, else the first that isn't applicable, else the
+// first.
+func (e *evidence) noneOf(figures ...figure) (verdict Verdict, why string) {
+	for _, figure := range figures {
+		each, reason := e.none(figure)
+		if verdict == "" || each == Fail && verdict != Fail || each == NotApplicable && verdict == Pass {
+			verdict, why = each, reason
 		}
 	}
-	return verdicts[0]
+	return verdict, why
 }
 
-func judgeLeaks(b *bench) Verdict {
-	return b.none("processes left behind", func(r Run) *int { return r.ProcessesLeft })
+func judgeLeaks(e *evidence) (Verdict, string) {
+	return e.none(figure{"processes left behind", func(r Run) *int { return r.ProcessesLeft }})
 }
 
-func judgeDownload(b *bench) Verdict {
-	return b.onModel(ScenarioMissingModel, func(run Run, _ outcome) Verdict {
+func judgeDownload(e *evidence) (Verdict, string) {
+	return e.onModel(ScenarioMissingModel, func(run Run, _ outcome) (Verdict, string) {
 		switch {
 		case run.NetworkAttempts == nil:
 			return notApplicable("attempts at the network were not counted")
@@ -51,10 +55,10 @@ func judgeDownload(b *bench) Verdict {
 	})
 }
 
-func judgeSecrets(b *bench) Verdict {
+func judgeSecrets(e *evidence) (Verdict, string) {
 	given := 0
-	for _, s := range slices.Sorted(maps.Keys(b.Runs)) {
-		run := b.Runs[s]
+	for _, s := range slices.Sorted(maps.Keys(e.Runs)) {
+		run := e.Runs[s]
 		canaries := slices.DeleteFunc(slices.Clone(run.Canaries), func(c string) bool { return c == "" })
 		given += len(canaries)
 		if slices.ContainsFunc(canaries, run.echoes) {
@@ -88,16 +92,16 @@ func (r Run) echoes(canary string) bool {
 	return len(canary) < leakBytes && bytes.Contains(r.StderrTail, []byte(canary))
 }
 
-func judgeDeterministic(b *bench) Verdict {
-	return b.on(ScenarioSample, func(first Run, one outcome) Verdict {
+func judgeDeterministic(e *evidence) (Verdict, string) {
+	return e.on(ScenarioSample, func(first Run, one outcome) (Verdict, string) {
 		times := 1
 		for _, s := range alike[1:] {
-			verdict := b.on(s,
-				func(again Run, other outcome) Verdict { return sameResult(s, first, again, one, other) })
-			if verdict.Mark == Fail {
-				return verdict
+			verdict, why := e.on(s,
+				func(again Run, other outcome) (Verdict, string) { return sameResult(s, first, again, one, other) })
+			if verdict == Fail {
+				return verdict, why
 			}
-			if verdict.Mark == Pass {
+			if verdict == Pass {
 				times++
 			}
 		}
@@ -109,7 +113,7 @@ func judgeDeterministic(b *bench) Verdict {
 }
 
 // sameResult compares a run with the first one.
-func sameResult(s Scenario, first, again Run, one, other outcome) Verdict {
+func sameResult(s Scenario, first, again Run, one, other outcome) (Verdict, string) {
 	switch {
 	case first.ExitCode != again.ExitCode:
 		return fail("it exited with %d, then with %d (%s)", first.ExitCode, again.ExitCode, s)
@@ -121,12 +125,12 @@ func sameResult(s Scenario, first, again Run, one, other outcome) Verdict {
 	return pass("the same output")
 }
 
-func judgeTime(b *bench) Verdict {
-	limit := b.TimeLimit
+func judgeTime(e *evidence) (Verdict, string) {
+	limit := e.TimeLimit
 	if limit == 0 {
 		limit = DefaultTimeLimit
 	}
-	return b.on(ScenarioSample, func(run Run, _ outcome) Verdict {
+	return e.on(ScenarioSample, func(run Run, _ outcome) (Verdict, string) {
 		if run.Duration > limit {
 			return fail("it took %s, the limit is %s", run.Duration, limit)
 		}
@@ -134,11 +138,11 @@ func judgeTime(b *bench) Verdict {
 	})
 }
 
-func judgeMemory(b *bench) Verdict {
+func judgeMemory(e *evidence) (Verdict, string) {
 	var peak int64
 	observed := 0
-	for _, s := range b.scenarios() {
-		run := b.Runs[s]
+	for _, s := range e.scenarios() {
+		run := e.Runs[s]
 		if run.OutOfMemory && s != ScenarioLittleMemory { // it is meant to run out of memory
 			return fail("%s: it was killed for its memory", s)
 		}
@@ -148,12 +152,12 @@ func judgeMemory(b *bench) Verdict {
 		}
 	}
 	switch {
-	case b.MemoryLimit == 0:
+	case e.MemoryLimit == 0:
 		return notApplicable("its memory had no limit")
-	case peak >= b.MemoryLimit:
+	case peak >= e.MemoryLimit:
 		return fail("it took %d bytes, all that it may have", peak)
-	case observed == 0 || observed < len(b.scenarios()):
-		return notApplicable("its memory was measured in %d of %d runs only", observed, len(b.scenarios()))
+	case observed == 0 || observed < len(e.scenarios()):
+		return notApplicable("its memory was measured in %d of %d runs only", observed, len(e.scenarios()))
 	}
-	return pass("it took %d bytes at most, the limit is %d", peak, b.MemoryLimit)
+	return pass("it took %d bytes at most, the limit is %d", peak, e.MemoryLimit)
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/capsule/au"
+	"github.com/agent-on-demand/aod/internal/checklist"
 )
 
 // cardTime bounds the printing of the model card.
@@ -27,10 +28,10 @@ type Options struct {
 // all Checks by the observations. A unit that can't be started is started once. The error is
 // one of the Starter's, or an Input fault for a sample or an argument that the unit's card
 // doesn't take.
-func Unit(ctx context.Context, starter Starter, opts Options) (Report, error) {
+func Unit(ctx context.Context, starter Starter, opts Options) (checklist.Results, error) {
 	e := newExamination(starter, opts)
 	if err := e.run(ctx); err != nil {
-		return Report{}, err
+		return nil, err
 	}
 	return e.report(), nil
 }
@@ -174,7 +175,7 @@ func started(command au.Command, stdin io.Reader) Trial {
 
 // report judges the observations. For a check without its scenario it says what the
 // scenario would need.
-func (e *examination) report() Report {
+func (e *examination) report() checklist.Results {
 	o := Observation{
 		Runs: map[Scenario]Run{}, Source: e.Source, TimeLimit: e.Timeout,
 		MemoryLimit: e.seen[ScenarioDescribe].MemoryLimit,
@@ -182,14 +183,14 @@ func (e *examination) report() Report {
 	for s, seen := range e.seen {
 		o.Runs[s] = seen.Run
 	}
-	report := Judge(o)
-	for i := range report.Results {
-		result := &report.Results[i]
+	results := Judge(o)
+	for i := range results {
+		result := &results[i]
 		for s, problem := range e.untried {
 			if result.Why == fmt.Sprintf("%s was not tried", s) {
 				result.Why += ": " + problem
 			}
 		}
 	}
-	return report
+	return results
 }

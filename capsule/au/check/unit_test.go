@@ -13,6 +13,7 @@ import (
 
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/capsule/au"
+	"github.com/agent-on-demand/aod/internal/checklist"
 )
 
 // imagine checks a unit without starting it.
@@ -137,8 +138,8 @@ func TestAReportSaysWhyAScenarioWasNotTried(t *testing.T) {
 	}
 }
 
-func why(r Report, id string) string {
-	for _, result := range r.Results {
+func why(r checklist.Results, id string) string {
+	for _, result := range r {
 		if result.ID == id {
 			return result.Why
 		}

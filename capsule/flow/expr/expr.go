@@ -1,13 +1,14 @@
-// Package expr is the language of the expressions in flow.yaml: `${{ }}` around expr-lang/expr,
-// which only this package imports.
+// Package expr is the language of the expressions in flow.yaml: `${{ }}` around expr-lang/expr, which only this package
+// imports.
 //
-// A value that is one expression keeps its type; with text around it, it is text. Results are
-// never read as expressions. There is no clock, no randomness and no environment in it, and
-// its costs are bounded.
+// A value that is one expression keeps its type; with text around it, it is text. Results are never read as
+// expressions. There is no clock, no randomness and no environment in it, and its costs are bounded.
 //
-// The main path: Source.Parse finds the expressions in a value (scan.go) and compiles each
-// (compile.go) so that it looks at a meter wherever it could take long or grow (meter.go);
-// Template.Eval runs them and makes JSON values of what comes out (normal.go).
+// The main path: Source.Parse finds the expressions in a value (scan.go) and compiles each (compile.go) so that it
+// looks at a meter wherever it could take long or grow (meter.go); Template.Eval runs them and makes JSON values of
+// what comes out (normal.go).
+//
+// It must not know flows or contracts.
 //
 // Its Go API may change with every release: see docs/stability.md.
 package expr

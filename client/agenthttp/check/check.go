@@ -4,10 +4,79 @@ import (
 	"context"
 	"crypto/rand"
 	"net/http"
+	"strings"
 	"time"
 
+	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/client/agenthttp"
+	"github.com/agent-on-demand/aod/internal/checklist"
+	"github.com/agent-on-demand/aod/internal/wire/httpwire"
 )
+
+// Verdict is the outcome of one rule.
+type Verdict = checklist.Verdict
+
+// The verdicts.
+const (
+	Pass          = checklist.Pass
+	Fail          = checklist.Fail
+	Advice        = checklist.Advice        // the contract is kept, and readers would be better served otherwise
+	NotApplicable = checklist.NotApplicable // there was nothing to judge
+)
+
+// Result is one rule with its verdict. Its reason is empty for a pass, and quotes no value of the agent's.
+type Result = checklist.Result
+
+// Report is the result of Agent for one agent, every rule in a fixed order.
+type Report = checklist.Report
+
+// rule makes one rule of a Report.
+var rule = checklist.NewRule[*evidence]
+
+// Target is an agent to check, and a task that it knows.
+type Target struct {
+	URL      string
+	TaskType string // "" skips the checks that need a task
+}
+
+// ParseTarget reads URL or URL=TASK.
+func ParseTarget(text string) (Target, error) {
+	target := Target{URL: strings.TrimSpace(text)}
+	if at := strings.LastIndexByte(target.URL, '='); at >= 0 && !strings.Contains(target.URL[at:], "/") {
+		target.URL, target.TaskType = target.URL[:at], target.URL[at+1:]
+		if target.TaskType == "" {
+			return Target{}, fault.New(fault.Input, "the agent to check has no task type after the =").
+				WithHint("write URL=TASK, or URL alone")
+		}
+	}
+	if err := httpwire.CheckAgentAddress(target.URL, true); err != nil {
+		return Target{}, err
+	}
+	target.URL = strings.TrimRight(target.URL, "/")
+	return target, nil
+}
+
+// ParseTargets reads a list with commas, as AGENT_CONTRACT_TARGETS holds it (section
+// "Running the stream contract check locally").
+func ParseTargets(list string) ([]Target, error) {
+	var targets []Target
+	for part := range strings.SplitSeq(list, ",") {
+		if strings.TrimSpace(part) == "" {
+			continue
+		}
+		target, err := ParseTarget(part)
+		if err != nil {
+			return nil, err
+		}
+		targets = append(targets, target)
+	}
+	return targets, nil
+}
+
+// Plain reports whether requests to the agent can be read on the way.
+func (t Target) Plain() bool {
+	return httpwire.CheckAgentAddress(t.URL, true) == nil && httpwire.CheckAgentAddress(t.URL, false) != nil
+}
 
 // DefaultTimeout bounds each call of a check.
 const DefaultTimeout = time.Minute
@@ -56,7 +125,7 @@ func Agent(ctx context.Context, target Target, opts Options) (Report, error) {
 	if err := ctx.Err(); err != nil {
 		return Report{}, context.Cause(ctx)
 	}
-	return found.report(target), nil
+	return Report{Target: target.URL, TaskType: target.TaskType, Checks: checklist.Judge(checks(), found)}, nil
 }
 
 // evidence is everything an agent did during a check.
@@ -73,16 +142,6 @@ type evidence struct {
 	stream       streamed
 	streamNoTask streamed // of an unknown task type
 	streamNoID   answer
-}
-
-func (e *evidence) report(target Target) Report {
-	r := Report{Target: target.URL, TaskType: target.TaskType, Checks: []Result{}}
-	for _, c := range checks() {
-		result := Result{ID: c.id, Title: c.title, Section: c.section}
-		result.Verdict, result.Why = c.judge(e)
-		r.Checks = append(r.Checks, result)
-	}
-	return r
 }
 
 // examiner makes the calls of a check.

@@ -59,8 +59,8 @@ func TestEveryBreachIsFoundAndNothingElse(t *testing.T) {
 		})
 	}
 	for _, c := range checks() {
-		if !found[c.id] {
-			t.Errorf("no agent breaks the rule %s", c.id)
+		if !found[c.ID] {
+			t.Errorf("no agent breaks the rule %s", c.ID)
 		}
 	}
 }
@@ -163,10 +163,10 @@ func TestReportAsJSON(t *testing.T) {
 func TestTheRulesHaveIDsOfTheirOwn(t *testing.T) {
 	seen := map[string]bool{}
 	for _, c := range checks() {
-		if seen[c.id] || c.title == "" || c.section == "" {
+		if seen[c.ID] || c.Title == "" || c.Section == "" {
 			t.Errorf("%+v", c)
 		}
-		seen[c.id] = true
+		seen[c.ID] = true
 	}
 }
 

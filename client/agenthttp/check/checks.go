@@ -2,60 +2,64 @@ package check
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
+	"slices"
+	"strings"
+	"sync"
 
+	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/capsule/contract"
 	"github.com/agent-on-demand/aod/client/agenthttp/internal/document"
+	"github.com/agent-on-demand/aod/internal/checklist"
+	"github.com/agent-on-demand/aod/internal/wire/strictjson"
+	"github.com/agent-on-demand/aod/schemas"
 )
 
 // sectionHealth is AOD's own: the specification doesn't cover health.
 const sectionHealth = "Health (docs/agent-http-contract.md)"
 
-// check is one rule of a Report.
-type check struct {
-	id, title, section string
-	judge              func(*evidence) (Verdict, string)
-}
-
 // checks lists every rule, in the order of a report.
-func checks() []check {
-	list := []check{
-		{"reachable", "the agent answers", document.SectionEndpoints, judgeReachable},
-		{"health", "GET /health is a JSON object with a status, or not there", sectionHealth, judgeHealth},
-		{"sync-status", "the sync endpoint answers a known task with 2xx", document.SectionEndpoints, judgeSyncStatus},
-		{"sync-content-type", "the sync answer is declared as JSON", document.SectionEndpoints, judgeSyncMedia},
-		{document.SyncJSON, "the sync answer is one JSON object in UTF-8", document.SectionSync, judgeSyncJSON},
+func checks() []checklist.Rule[*evidence] {
+	list := []checklist.Rule[*evidence]{
+		rule("reachable", "the agent answers", document.SectionEndpoints, judgeReachable),
+		rule("health", "GET /health is a JSON object with a status, or not there", sectionHealth, judgeHealth),
+		rule("sync-status", "the sync endpoint answers a known task with 2xx", document.SectionEndpoints,
+			judgeSyncStatus),
+		rule("sync-content-type", "the sync answer is declared as JSON", document.SectionEndpoints, judgeSyncMedia),
+		rule(document.SyncJSON, "the sync answer is one JSON object in UTF-8", document.SectionSync, judgeSyncJSON),
 	}
 	for _, r := range document.Sync {
-		list = append(list, check{r.ID, r.Title, r.Section, judgeSyncBy(r)})
+		list = append(list, rule(r.ID, r.Title, r.Section, judgeSyncBy(r)))
 	}
 	list = append(list, answerChecks("sync", "the sync answer's", syncAnswer)...)
 	list = append(
 		list,
-		check{
+		rule(
 			"sync-optional-fields", "a request needs no more than request_id and task_type", document.SectionRequest,
 			judgeMinimal,
-		},
-		check{
+		),
+		rule(
 			"sync-request-id-required", "a request without request_id is refused with 4xx", document.SectionRequest,
 			judgeWithoutID,
-		},
-		check{
+		),
+		rule(
 			"sync-task-type-required", "a request without task_type is refused with 4xx", document.SectionRequest,
 			judgeWithoutTask,
-		},
-		check{
+		),
+		rule(
 			"sync-unsupported-status", "an unknown task_type is refused, with 4xx or the status error",
 			document.SectionEndpoints, judgeUnsupported,
-		},
-		check{
+		),
+		rule(
 			"sync-unsupported-body", "that refusal has request_id, ok false, outputs and warnings",
 			document.SectionEndpoints, judgeRefusalBody,
-		},
-		check{
+		),
+		rule(
 			"sync-unsupported-schema", "that refusal's members are all of the contract's types", document.SectionSync,
 			judgeRefusalSchema,
-		},
-		check{"refusal-no-payload", "a refusal shows nothing of the inputs", document.SectionPHI, judgeNoPayload},
+		),
+		rule("refusal-no-payload", "a refusal shows nothing of the inputs", document.SectionPHI, judgeNoPayload),
 	)
 	return append(list, streamChecks()...)
 }
@@ -181,6 +185,115 @@ func judgeMinimal(e *evidence) (Verdict, string) {
 	}
 	if e.minimal.docErr != nil || document.Indicated(e.minimal.doc) != document.Success {
 		return Fail, "the task succeeds with all members, and not with those alone"
+	}
+	return Pass, ""
+}
+
+// subject is an answer that a rule can judge.
+type subject struct {
+	doc   document.Fields
+	asked document.Asked
+	rules []document.Rule // that judge single members
+}
+
+// answerChecks are the rules for the types of an answer's members. read returns the answer, or
+// why there is none.
+func answerChecks(prefix, whose string, read func(*evidence) (subject, string)) []checklist.Rule[*evidence] {
+	judged := func(judge func(subject) (Verdict, string)) func(*evidence) (Verdict, string) {
+		return func(e *evidence) (Verdict, string) {
+			answer, why := read(e)
+			if why != "" {
+				return NotApplicable, why
+			}
+			return judge(answer)
+		}
+	}
+	return []checklist.Rule[*evidence]{
+		rule(
+			prefix+"-artifacts", whose+" artifacts are a list of texts: URLs, ids or paths", document.SectionSync,
+			judged(judgeArtifacts),
+		),
+		rule(
+			prefix+"-warnings", whose+" warnings are a list of texts, and there", document.SectionSync,
+			judged(judgeWarnings),
+		),
+		rule(
+			prefix+"-schema", whose+" members are all of the contract's types", document.SectionSync,
+			judged(judgeSchema),
+		),
+	}
+}
+
+func judgeArtifacts(a subject) (Verdict, string) { return judgeHeld(a.doc, is("artifacts")) }
+
+// judgeWarnings advises an agent that leaves them out: the specification recommends them.
+func judgeWarnings(a subject) (Verdict, string) {
+	if !a.doc.Has("warnings") {
+		return Advice, "they are left out: the contract recommends them, as [] where there are none"
+	}
+	return judgeHeld(a.doc, is("warnings"))
+}
+
+func is(name string) func(string) bool { return func(member string) bool { return member == name } }
+
+// judgeSchema leaves out what other rules judge: the members that have one, if they broke it.
+func judgeSchema(a subject) (Verdict, string) {
+	others := []string{"artifacts", "warnings", "type"}
+	for _, r := range a.rules {
+		if r.Judge(a.doc, a.asked) != "" {
+			others = append(others, r.Members...)
+			others = append(others, "") // what the answer lacks
+		}
+	}
+	return judgeHeld(a.doc, func(member string) bool { return !slices.Contains(others, member) })
+}
+
+// answerSchema is compiled once. It is our own schema, so a compile error is a mistake of the
+// build.
+var answerSchema = sync.OnceValue(func() *contract.Schema {
+	schema, findings := contract.Compile(schemas.AgentAnswer())
+	if schema == nil {
+		panic("check: the schema of answers doesn't compile: " + findings[0].String())
+	}
+	return schema
+})
+
+// held holds a whole answer against the contract's schema, and returns what breaks it. No
+// finding shows a value. What the task gave is the task's own business.
+func held(f document.Fields) ([]fault.Finding, error) {
+	f = maps.Clone(f)
+	for _, name := range []string{"outputs", "data"} {
+		if f.Object(name) != nil {
+			f[name] = []byte("{}")
+		}
+	}
+	raw, err := strictjson.Encode(f)
+	if err != nil {
+		return nil, err
+	}
+	payload, err := contract.Decode(raw, maxAnswer)
+	if err != nil {
+		return nil, err
+	}
+	return answerSchema().Validate(payload), nil
+}
+
+// memberOf is the member of an answer that a finding is about, "" for the answer itself.
+func memberOf(finding fault.Finding) string {
+	first, _, _ := strings.Cut(strings.TrimPrefix(finding.Pointer, "/"), "/")
+	return first
+}
+
+// judgeHeld holds an answer against the schema, as far as a rule is about its members.
+func judgeHeld(f document.Fields, isAbout func(member string) bool) (Verdict, string) {
+	findings, err := held(f)
+	if err != nil {
+		return NotApplicable, "a name stands twice in it, or a number is out of range"
+	}
+	for _, finding := range findings {
+		if isAbout(memberOf(finding)) {
+			return Fail, finding.Pointer + ": " + finding.Message
+		}
 	}
 	return Pass, ""
 }

@@ -12,8 +12,8 @@ func TestTheGuideHasEveryRule(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range checks() {
-		if !strings.Contains(string(raw), "\n| `"+c.id+"` | ") {
-			t.Errorf("it has no row for %s", c.id)
+		if !strings.Contains(string(raw), "\n| `"+c.ID+"` | ") {
+			t.Errorf("it has no row for %s", c.ID)
 		}
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/agent-on-demand/aod/api/fault"
-	"github.com/agent-on-demand/aod/client/agenthttp"
+	"github.com/agent-on-demand/aod/internal/peer"
 )
 
 // cardPath is where an agent's card lies below its address.
@@ -62,7 +62,7 @@ func (c *Client) Card(ctx context.Context) (Card, error) {
 	if err != nil {
 		return Card{}, err
 	}
-	return readCard(raw, c.base)
+	return readCard(raw, c.far.Base)
 }
 
 // fetchCard returns the text of the agent's card.
@@ -70,7 +70,7 @@ func (c *Client) fetchCard(ctx context.Context) ([]byte, error) {
 	limited, stop := context.WithTimeoutCause(ctx, CardTime, errTimeout)
 	defer stop()
 	x := &exchange{form: document, most: MaxCard}
-	address := c.base
+	address := c.far.Base
 	if !strings.HasSuffix(address.Path, ".json") {
 		address = address.JoinPath(cardPath)
 	}
@@ -79,7 +79,7 @@ func (c *Client) fetchCard(ctx context.Context) ([]byte, error) {
 		return nil, fault.New(fault.Input, "no request can be made to the agent's address")
 	}
 	req.Header.Set("Accept", "application/json")
-	response, err := c.http.Do(req)
+	response, err := c.far.HTTP.Do(req)
 	if err != nil {
 		return nil, explain(limited, x, err)
 	}
@@ -147,7 +147,7 @@ func usable(all []interfaceWire, base *url.URL) (list []Interface, err error) {
 		if !spoken {
 			continue
 		}
-		if address, err := url.Parse(i.URL); err != nil || address.User != nil || !agenthttp.SameOrigin(address, base) {
+		if address, err := url.Parse(i.URL); err != nil || address.User != nil || !peer.SameOrigin(address, base) {
 			foreign = true
 			continue
 		}

@@ -9,9 +9,9 @@
 //	Client.File                  fetches a file that a task names
 //
 // The wire and its types are those of the protocol's own SDK, which stays in this package. What the agent sends is
-// hostile: guard bounds the bytes, the values and the time of each answer before the SDK reads it, and read.go checks
-// what the SDK made of it. The token goes to the origin of the agent's address alone, whatever a card or an answer
-// names.
+// hostile: guard bounds the bytes, the values and the time of each answer before the SDK reads it, and Task.fold checks
+// what the SDK made of it. Package peer sends the token to the origin of the agent's address alone, whatever a card or
+// an answer names.
 //
 // No error or log holds what an agent says, but for Refusal.Words and the texts of a Task: they are for the record.
 //

@@ -7,16 +7,42 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptrace"
-	"net/url"
 	"strings"
 	"sync/atomic"
-
-	"go.opentelemetry.io/otel/propagation"
+	"time"
 
 	"github.com/agent-on-demand/aod/api/fault"
-	"github.com/agent-on-demand/aod/client/agenthttp"
+	"github.com/agent-on-demand/aod/internal/peer"
 	"github.com/agent-on-demand/aod/internal/wire/httpwire"
 	"github.com/agent-on-demand/aod/internal/wire/strictjson"
+)
+
+// Bounds of what is read from an agent, in bytes.
+const (
+	MaxCard    = 1 << 20   // its card
+	MaxAnswer  = 16 << 20  // an answer that is no stream
+	MaxEvent   = 9 << 20   // an event of a stream
+	MaxStream  = 256 << 20 // a stream as a whole
+	MaxTask    = 32 << 20  // what the parts of a task hold together
+	maxRefusal = 64 << 10  // the body of an error; the rest is ignored
+	maxID      = 256       // an id of a task or a context
+	maxWords   = 4 << 10   // a text that is only shown
+)
+
+// Bounds of how many there may be.
+const (
+	MaxArtifacts  = 1_000   // of a task
+	maxParts      = 10_000  // of a task
+	maxEvents     = 100_000 // of a stream
+	maxValues     = 250_000 // of one JSON document: texts, numbers, arrays, objects
+	maxInterfaces = 64      // of a card
+)
+
+// Bounds of time.
+const (
+	CardTime    = 10 * time.Second // for a card
+	CallTime    = 30 * time.Second // for a question about a task
+	silenceTime = 90 * time.Second // in which a stream says nothing, not even a comment
 )
 
 // form is what an answer has to be.
@@ -47,25 +73,23 @@ func (x *exchange) begin(ctx context.Context) context.Context {
 	return context.WithValue(ctx, exchangeKey{}, x)
 }
 
-// guard makes the requests to an agent. It sends them to the agent's origin alone, and bounds what comes back.
-type guard struct {
-	origin *url.URL
-	token  agenthttp.Secret
-	header string // "" is Authorization, with Bearer
-	next   http.RoundTripper
-}
+// guard bounds what comes back of the requests to an agent.
+type guard struct{ next http.RoundTripper }
 
-var errForeign = errors.New("the address has another origin than the agent's")
+var errUnguarded = errors.New("nobody hears of this request")
 
 // RoundTrip implements http.RoundTripper.
-func (g *guard) RoundTrip(req *http.Request) (*http.Response, error) {
+func (g guard) RoundTrip(req *http.Request) (*http.Response, error) {
 	x, known := req.Context().Value(exchangeKey{}).(*exchange)
-	if !known || !agenthttp.SameOrigin(req.URL, g.origin) {
-		return nil, errForeign
+	if !known {
+		return nil, errUnguarded
 	}
-	response, err := g.next.RoundTrip(g.signed(req, x))
+	trace := &httptrace.ClientTrace{WroteHeaders: func() { x.sent.Store(true) }}
+	response, err := g.next.RoundTrip(req.WithContext(httptrace.WithClientTrace(req.Context(), trace)))
 	if err != nil {
-		x.lost = err
+		if !errors.Is(err, peer.ErrForeign) {
+			x.lost = err
+		}
 		return nil, err
 	}
 	x.status = response.StatusCode
@@ -75,23 +99,6 @@ func (g *guard) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	return response, nil
-}
-
-// signed returns the request with the headers of each.
-func (g *guard) signed(req *http.Request, x *exchange) *http.Request {
-	trace := &httptrace.ClientTrace{WroteHeaders: func() { x.sent.Store(true) }}
-	ctx := httptrace.WithClientTrace(req.Context(), trace)
-	req = req.Clone(ctx)
-	req.Header.Set("User-Agent", "aod")
-	propagation.TraceContext{}.Inject(ctx, propagation.HeaderCarrier(req.Header)) // nothing, if ctx has no trace
-	switch {
-	case g.token == "":
-	case g.header != "":
-		req.Header.Set(g.header, string(g.token))
-	default:
-		req.Header.Set("Authorization", "Bearer "+string(g.token))
-	}
-	return req
 }
 
 // bound makes the answer's body one that keeps the bounds. The SDK takes 200 for a success and nothing else.

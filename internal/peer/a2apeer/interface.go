@@ -10,7 +10,7 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2aclient"
 	"github.com/a2aproject/a2a-go/v2/a2acompat/a2av0"
 
-	"github.com/agent-on-demand/aod/client/agenthttp"
+	"github.com/agent-on-demand/aod/internal/peer"
 )
 
 // Version is a version of the protocol.
@@ -86,19 +86,19 @@ type Agent struct {
 // At returns the agent at an interface. The error is a *Violation for one at another origin than the agent's address.
 func (c *Client) At(i Interface) (*Agent, error) {
 	address, err := url.Parse(i.URL)
-	if err != nil || !agenthttp.SameOrigin(address, c.base) {
+	if err != nil || !peer.SameOrigin(address, c.far.Base) {
 		return nil, broken(RuleOrigin, "an interface has another origin than its address")
 	}
 	a := &Agent{params: a2aclient.ServiceParams{a2a.SvcParamVersion: {string(i.Version)}}, tenant: i.Tenant}
 	switch {
 	case i.Version == V10 && i.Binding == JSONRPC:
-		a.wire = a2aclient.NewJSONRPCTransport(i.URL, c.http)
+		a.wire = a2aclient.NewJSONRPCTransport(i.URL, c.far.HTTP)
 	case i.Version == V10:
-		a.wire = a2aclient.NewRESTTransport(address, c.http)
+		a.wire = a2aclient.NewRESTTransport(address, c.far.HTTP)
 	case i.Binding == JSONRPC:
-		a.wire = a2av0.NewJSONRPCTransport(a2av0.JSONRPCTransportConfig{URL: i.URL, Client: c.http})
+		a.wire = a2av0.NewJSONRPCTransport(a2av0.JSONRPCTransportConfig{URL: i.URL, Client: c.far.HTTP})
 	default:
-		a.wire, err = a2av0.NewRESTTransport(a2av0.RESTTransportConfig{URL: i.URL, Client: c.http})
+		a.wire, err = a2av0.NewRESTTransport(a2av0.RESTTransportConfig{URL: i.URL, Client: c.far.HTTP})
 	}
 	if err != nil {
 		return nil, broken(RuleInterfaces, "the address of an interface can't be used")

@@ -1,6 +1,7 @@
 package a2apeer
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -9,6 +10,8 @@ import (
 	"github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/internal/peer"
+	"github.com/agent-on-demand/aod/internal/wire/httpwire"
 )
 
 // Refusal is an error that the agent answered with. It is a fault of the kind that the error means.
@@ -82,7 +85,7 @@ func refusedWith(err error, status int) error {
 	switch {
 	case status == http.StatusUnauthorized, status == http.StatusForbidden, status == http.StatusTooManyRequests,
 		status == http.StatusServiceUnavailable:
-		kind = kindOf(status)
+		kind = statuses.Of(status)
 	case asksForRetry(told):
 		kind = fault.Busy
 	case !known:
@@ -103,28 +106,18 @@ func asksForRetry(told *a2a.Error) bool {
 
 // refusedBy is the refusal of an answer that says no more than its status.
 func refusedBy(status int) *Refusal {
-	kind := kindOf(status)
+	kind := statuses.Of(status)
 	return &Refusal{Status: status, Fault: fault.New(kind, "the agent answered with the status %d", status).
 		WithHint("%s", hintOf(kind))}
 }
 
-func kindOf(status int) fault.Kind {
-	switch status {
-	case http.StatusUnauthorized:
-		return fault.Unauthorized
-	case http.StatusForbidden:
-		return fault.Forbidden
-	case http.StatusNotFound:
-		return fault.NotFound
-	case http.StatusTooManyRequests, http.StatusServiceUnavailable:
-		return fault.Busy
-	case http.StatusBadGateway, http.StatusGatewayTimeout:
-		return fault.Unavailable
-	}
-	if status >= http.StatusInternalServerError && status != http.StatusNotImplemented {
-		return fault.Internal
-	}
-	return fault.Unsupported
+// statuses are the kinds of the statuses of HTTP.
+var statuses = peer.Kinds{
+	Own: map[int]fault.Kind{
+		http.StatusServiceUnavailable: fault.Busy, http.StatusBadGateway: fault.Unavailable,
+		http.StatusGatewayTimeout: fault.Unavailable,
+	},
+	Failed: fault.Internal,
 }
 
 func hintOf(kind fault.Kind) string {
@@ -140,4 +133,64 @@ func hintOf(kind fault.Kind) string {
 			cardPath)
 	}
 	return "the agent's own log says more"
+}
+
+// The rules that an agent can break.
+const (
+	RuleCard       = "card"            // its card is of the protocol, and no larger than MaxCard
+	RuleInterfaces = "card-interfaces" // its card has an interface that can be used
+	RuleOrigin     = "card-origin"     // the interfaces of its card have the origin of its address
+	RuleAnswer     = "answer"          // its answers are of the protocol
+	RuleSize       = "size"            // they keep the bounds of this package
+	RuleTask       = "task-id"         // they are about the task that was asked for
+	RuleState      = "task-state"      // a task is in a state that the protocol has
+)
+
+// Violation is what an agent sent against a rule. It is an Unsupported fault: another try would bring the same.
+type Violation = peer.Violation
+
+func broken(rule, format string, args ...any) *Violation {
+	f := fault.New(fault.Unsupported, "the agent breaks the A2A protocol: "+format, args...)
+	return &Violation{Rule: rule, Fault: f.WithHint("aod check-agent --a2a tells more of it")}
+}
+
+var errTimeout = errors.New("the time for the answer is over")
+
+// ErrUnheard is in the chain of an error of Send or Stream whose message may have reached the agent without an answer
+// that says so.
+var ErrUnheard = errors.New("the agent may have the message")
+
+// explain is the error of a call that the SDK says has failed: a *Violation, a *Refusal, an Unavailable or a Deadline
+// fault, a Forbidden one of the transport, or the cause of ctx's end.
+func explain(ctx context.Context, x *exchange, err error) error {
+	switch {
+	case x.violation != nil:
+		return x.violation
+	case ctx.Err() != nil:
+		return ended(ctx)
+	case x.lost != nil:
+		return peer.Lost(x.lost, "%s", x.whereLost())
+	case x.status == 0:
+		return broken(RuleAnswer, "a request to it can't be made")
+	}
+	return refusedWith(err, x.status)
+}
+
+func (x *exchange) whereLost() string {
+	if x.status == 0 {
+		return "the agent does not answer"
+	}
+	return "the answer of the agent broke off"
+}
+
+// ended says why a context ended: by a limit of ours, or by the caller.
+func ended(ctx context.Context) error {
+	switch cause := context.Cause(ctx); {
+	case errors.Is(cause, errTimeout):
+		return fault.Wrap(fault.Deadline, errTimeout, "the agent took too long")
+	case errors.Is(cause, httpwire.ErrSilent):
+		return fault.Wrap(fault.Deadline, httpwire.ErrSilent, "the agent's stream was silent for %s", silenceTime)
+	default:
+		return cause
+	}
 }

@@ -30,7 +30,7 @@ var probeFiles = map[string]string{
 // submit submits and remembers a run.
 func (s *server) submit(t *testing.T, submission client.Submission) api.Record {
 	t.Helper()
-	record, err := s.client.Submit(t.Context(), submission)
+	record, err := s.client.Runs.Submit(t.Context(), submission)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +52,7 @@ func (s *server) script(t *testing.T, text string) api.Record {
 func (s *server) begin(t *testing.T, text string) api.Record {
 	t.Helper()
 	record := s.submit(t, scripted(t, text))
-	for entry, err := range s.client.Log(t.Context(), record.ID, true) {
+	for entry, err := range s.client.Runs.Log(t.Context(), record.ID, true) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -68,7 +68,7 @@ func (s *server) begin(t *testing.T, text string) api.Record {
 func (s *server) end(t *testing.T, id string) api.Record {
 	t.Helper()
 	var last api.Event
-	for event, err := range s.client.Events(t.Context(), id, 0) {
+	for event, err := range s.client.Runs.Events(t.Context(), id, 0) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -80,7 +80,7 @@ func (s *server) end(t *testing.T, id string) api.Record {
 	if last.Type != api.EventEnd {
 		t.Errorf("the last event is %q", last.Type)
 	}
-	record, err := s.client.Run(t.Context(), id)
+	record, err := s.client.Runs.Get(t.Context(), id)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +111,7 @@ func (s *server) file(t *testing.T, record api.Record, name string) string {
 			continue
 		}
 		var content bytes.Buffer
-		if err := s.client.File(t.Context(), record.ID, f, &content); err != nil {
+		if err := s.client.Files.Get(t.Context(), record.ID, f, &content); err != nil {
 			t.Fatal(err)
 		}
 		return content.String()

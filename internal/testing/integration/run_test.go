@@ -36,7 +36,7 @@ func TestAServerInAContainer(t *testing.T) {
 }
 
 func (s *server) testUnits(t *testing.T) {
-	units, err := s.client.Units(t.Context())
+	units, err := s.client.Units.List(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,11 +74,11 @@ func (s *server) testFiles(t *testing.T) {
 }
 
 func (s *server) testPut(t *testing.T) {
-	info, created, err := s.client.PutUnit(t.Context(), probeName, probeArchive(t))
+	info, created, err := s.client.Units.Put(t.Context(), probeName, probeArchive(t))
 	if err != nil || !created || info.Source != "upload" {
 		t.Fatalf("%+v, %t, %v", info, created, err)
 	}
-	if _, created, err := s.client.PutUnit(t.Context(), probeName, probeArchive(t)); err != nil || created {
+	if _, created, err := s.client.Units.Put(t.Context(), probeName, probeArchive(t)); err != nil || created {
 		t.Errorf("the same again: %t, %v", created, err)
 	}
 }
@@ -89,7 +89,7 @@ func (s *server) testFailure(t *testing.T) {
 		t.Errorf("%s", show(record))
 	}
 	got := map[string]string{}
-	for entry, err := range s.client.Log(t.Context(), record.ID, false) {
+	for entry, err := range s.client.Runs.Log(t.Context(), record.ID, false) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -122,7 +122,7 @@ chmod 0 /io/output.json /io/output/deep/file /io/output/deep /workspace/a/b/c /w
 
 func (s *server) testCancel(t *testing.T) {
 	record := s.begin(t, "echo begun; sleep 600")
-	if _, err := s.client.Cancel(t.Context(), record.ID, "not wanted"); err != nil {
+	if _, err := s.client.Runs.Cancel(t.Context(), record.ID, "not wanted"); err != nil {
 		t.Fatal(err)
 	}
 	record = s.end(t, record.ID)
@@ -139,7 +139,7 @@ until [ -e /workspace/go ]; do sleep 0.1; done
 echo '{"file":"starts"}' > /io/output.json
 echo over`)
 	testkit.Eventually(t, "the record names the run's container", func() (is bool) {
-		now, err := s.client.Run(t.Context(), record.ID)
+		now, err := s.client.Runs.Get(t.Context(), record.ID)
 		record = now
 		return err == nil && record.Container != nil
 	})
@@ -157,7 +157,7 @@ echo over`)
 		t.Errorf("the program started like this: %q", got)
 	}
 	var lines []string
-	for entry, err := range s.client.Log(t.Context(), record.ID, false) {
+	for entry, err := range s.client.Runs.Log(t.Context(), record.ID, false) {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,8 +1,12 @@
 package testkit
 
 import (
+	"fmt"
+	"os"
 	"testing"
 	"time"
+
+	"go.uber.org/goleak"
 )
 
 // Patience is far longer than anything takes that works, on however busy a machine.
@@ -34,4 +38,23 @@ func Within(patience time.Duration, holds func() bool) bool {
 		time.Sleep(min(max(waited/8, shortestPause), longestPause))
 	}
 	return true
+}
+
+// NoLeaks is a package's TestMain: it runs the tests, and fails where a goroutine outlives them all.
+func NoLeaks(m *testing.M) {
+	code := m.Run()
+	if code == 0 {
+		if err := Leaks(); err != nil {
+			fmt.Fprintln(os.Stderr, "all tests passed, but", err)
+			code = 1
+		}
+	}
+	os.Exit(code)
+}
+
+// Leaks returns an error that names the goroutines that stay. One that ends late is none of them, so it
+// has Patience, where goleak has half a second.
+func Leaks(options ...goleak.Option) (err error) {
+	Within(Patience, func() bool { err = goleak.Find(options...); return err == nil })
+	return err
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"net/http"
 	"time"
+
+	"github.com/agent-on-demand/aod/internal/wire/strictjson"
 )
 
 // Heartbeat is how often a stream of events on which nothing happens shows that it lives.
@@ -38,4 +40,14 @@ func BeginStream(w http.ResponseWriter, contentType string) {
 	w.Header().Set("X-Accel-Buffering", "no") // for a proxy that would wait for the whole
 	w.WriteHeader(http.StatusOK)
 	_ = http.NewResponseController(w).Flush() // an error is the next write's too
+}
+
+// Encode returns a value as one line of JSON with its line end. HTML in strings stays as
+// it is.
+func Encode(v any) ([]byte, error) {
+	raw, err := strictjson.Encode(v)
+	if err != nil {
+		return nil, fmt.Errorf("encode answer: %w", err)
+	}
+	return append(raw, '\n'), nil
 }

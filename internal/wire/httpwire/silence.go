@@ -14,17 +14,33 @@ var ErrSilent = errors.New("the other side is silent")
 type Silence struct {
 	timer *time.Timer
 	end   context.CancelCauseFunc
+	last  bool // the end isn't put off any more
 }
 
 // WatchSilence returns a context that ends with ErrSilent unless Heard is called within d.
 // Stop must be called.
 func WatchSilence(ctx context.Context, d time.Duration) (context.Context, *Silence) {
 	ctx, end := context.WithCancelCause(ctx)
-	return ctx, &Silence{time.AfterFunc(d, func() { end(ErrSilent) }), end}
+	return ctx, EndAfterSilence(end, d)
+}
+
+// EndAfterSilence is WatchSilence for a context that there is: end ends it.
+func EndAfterSilence(end context.CancelCauseFunc, d time.Duration) *Silence {
+	return &Silence{timer: time.AfterFunc(d, func() { end(ErrSilent) }), end: end}
 }
 
 // Heard puts the end off: it comes after d without another word.
-func (s *Silence) Heard(d time.Duration) { s.timer.Reset(d) }
+func (s *Silence) Heard(d time.Duration) {
+	if !s.last {
+		s.timer.Reset(d)
+	}
+}
+
+// Last has the end come after d, whatever is heard before that. It is for whoever calls Heard.
+func (s *Silence) Last(d time.Duration) {
+	s.last = true
+	s.timer.Reset(d)
+}
 
 // Stop ends the context.
 func (s *Silence) Stop(cause error) {

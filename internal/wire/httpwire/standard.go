@@ -68,7 +68,7 @@ func TakeExecution(f Fields, unit *string, files *map[string]string) error {
 		}
 	}
 	if Take(f, "capsule", unit) != nil {
-		wrong = append(wrong, fault.Finding{Pointer: "/capsule", Message: "the field is no text"})
+		wrong = append(wrong, fault.Finding{Pointer: "/capsule", Message: "the field is not text"})
 	}
 	if Take(f, "files", files) != nil {
 		wrong = append(wrong, fault.Finding{Pointer: "/files", Message: "the field is no object of texts"})

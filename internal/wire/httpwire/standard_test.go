@@ -42,6 +42,17 @@ func TestAFailureAsOneText(t *testing.T) {
 	}
 }
 
+func TestABodyOfTheShape(t *testing.T) {
+	var unit string
+	var files map[string]string
+	body := Fields{
+		"capsule": []byte(`"echo"`), "input": []byte("{}"), "files": []byte(`{"a": "b"}`), "session_id": []byte("7"),
+	}
+	if err := TakeExecution(body, &unit, &files); err != nil || unit != "echo" || files["a"] != "b" {
+		t.Errorf("%q, %v, %v", unit, files, err)
+	}
+}
+
 func TestABodyThatIsNotTheShape(t *testing.T) {
 	var unit string
 	var files map[string]string
@@ -50,9 +61,16 @@ func TestABodyThatIsNotTheShape(t *testing.T) {
 	hint := ` (send {"capsule": "NAME", "input": {…}})`
 	want := Unreadable{[]Violation{
 		{[]string{"body", "input"}, "the field is missing" + hint, "invalid_input"},
-		{[]string{"body", "capsule"}, "the field is no text" + hint, "invalid_input"},
+		{[]string{"body", "capsule"}, "the field is not text" + hint, "invalid_input"},
 		{[]string{"body", "files"}, "the field is no object of texts" + hint, "invalid_input"},
 	}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	got = UnreadableOf(ProblemOf(TakeExecution(Fields{"capsule": []byte(`""`), "input": []byte("{}")}, &unit, &files)))
+	want = Unreadable{[]Violation{{
+		[]string{"body", "capsule"}, "the capsule's name is empty (GET /capsules lists them)", "bad_request",
+	}}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}

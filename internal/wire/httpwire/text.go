@@ -1,6 +1,10 @@
 package httpwire
 
-import "unicode/utf8"
+import (
+	"net/url"
+	"strings"
+	"unicode/utf8"
+)
 
 // toText replaces what is not UTF-8 as the UTF-8 decoder of the Encoding Standard does:
 // one U+FFFD for each longest beginning of a character that breaks off. Where there is
@@ -49,4 +53,13 @@ func brokenPrefix(raw []byte) int {
 		n++
 	}
 	return n
+}
+
+// EscapePath is a name with slashes as a part of an address's path.
+func EscapePath(name string) string {
+	parts := strings.Split(name, "/")
+	for i, part := range parts {
+		parts[i] = url.PathEscape(part)
+	}
+	return strings.Join(parts, "/")
 }

@@ -1,8 +1,10 @@
 package strictjson
 
 import (
-	"bytes"
-	"unicode/utf8"
+	"fmt"
+	"strconv"
+
+	"github.com/agent-on-demand/aod/api/fault"
 )
 
 // MaxDepth is how many arrays and objects may lie within one another.
@@ -43,35 +45,63 @@ func Check(data []byte, rules Rules) error {
 	return err
 }
 
-func (r *reader) document() (any, error) {
-	if err := r.encoding(); err != nil {
-		return nil, err
-	}
-	v, err := r.value()
-	if err != nil {
-		return nil, err
-	}
-	if c := r.peek(); c != 0 || r.pos < len(r.data) {
-		return nil, r.fail(Syntax, r.pos, "there is more text after the end of the document")
-	}
-	return v, nil
+// Problem is a way in which a text isn't a document that is taken.
+type Problem uint8
+
+// The problems.
+const (
+	Syntax           Problem = iota // no JSON, or more than one document
+	ByteOrderMark                   // before the document
+	NotUTF8                         // anywhere
+	TooDeep                         // more than MaxDepth
+	TooLong                         // a name or a number of too many bytes
+	TooMany                         // more values than Rules.Values
+	DuplicateName                   // in one object
+	HalfSurrogate                   // in a string or a name
+	NumberOutOfRange                // of a double
+)
+
+// Error says where a text stops being a document that is taken. Except for Name, and for
+// the one character that stands where a syntax error is, it shows nothing of the text.
+type Error struct {
+	Problem      Problem
+	Offset       int    // in bytes: where it was seen
+	Start        int    // in bytes: where the string, number, array or object begins that it is in; else Offset
+	Line, Column int    // of Offset, from 1; the column counts bytes
+	Pointer      string // to the value that was being read
+	Name         string // of a field that stands twice
+	Hint         string // how to mend it; "" where that is plain
+
+	text string
 }
 
-func (r *reader) encoding() error {
-	if bytes.HasPrefix(r.data, []byte("\xef\xbb\xbf")) {
-		return r.fail(ByteOrderMark, 0, "the text starts with a byte order mark").
-			withHint("save it as UTF-8 without a byte order mark")
+// Message says what is wrong, without the place. Where a field stands twice it has the
+// field's name.
+func (e *Error) Message() string {
+	if e.Problem == DuplicateName {
+		return fmt.Sprintf("the field %s stands twice in one object", e.Foreign())
 	}
-	if utf8.Valid(r.data) {
-		return nil
-	}
-	at := 0
-	for at < len(r.data) {
-		c, size := utf8.DecodeRune(r.data[at:])
-		if c == utf8.RuneError && size == 1 {
-			break
-		}
-		at += size
-	}
-	return r.fail(NotUTF8, at, "the text is not valid UTF-8").withHint("save it as UTF-8")
+	return e.text
 }
+
+// Foreign is the part of Message that came out of the text, "" for none.
+func (e *Error) Foreign() fault.Foreign {
+	if e.Problem != DuplicateName {
+		return ""
+	}
+	return fault.Foreign(quote(e.Name))
+}
+
+func (e *Error) Error() string {
+	return fmt.Sprintf("line %d, column %d: %s", e.Line, e.Column, e.Message())
+}
+
+func (e *Error) withHint(hint string) *Error {
+	e.Hint = hint
+	return e
+}
+
+// maxQuotedBytes is how much a message shows of a name.
+const maxQuotedBytes = 200
+
+func quote(name string) string { return strconv.Quote(fault.Clip(name, maxQuotedBytes)) }

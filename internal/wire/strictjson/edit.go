@@ -4,34 +4,10 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"iter"
 )
 
 // ErrNotObject says that a path leads through a value that is no object.
 var ErrNotObject = errors.New("no object")
-
-// Members yields the fields of an object in their order: each name, and the text of its
-// value without the space around it. The text must have been checked; one that is no
-// object yields nothing, and one that is no JSON yields what comes before the mistake.
-func Members(object []byte) iter.Seq2[string, []byte] {
-	return func(yield func(string, []byte) bool) {
-		r := &reader{data: object, rules: Rules{Ambiguous: true, Unbounded: true}}
-		if r.peek() != '{' {
-			return
-		}
-		for r.pos++; r.peek() == '"'; r.pos++ {
-			name, err := r.name()
-			if err != nil {
-				return
-			}
-			r.peek()
-			start := r.pos
-			if _, err = r.value(); err != nil || !yield(name, object[start:r.pos]) || r.peek() != ',' {
-				return
-			}
-		}
-	}
-}
 
 // LineAt returns the line, from 1, of what a path of names leads to in a text, or of the
 // nearest thing around it that is there. The text must have been checked.

@@ -71,19 +71,3 @@ func Lookup(document any, path []string) (any, bool) {
 	}
 	return document, true
 }
-
-func (r *reader) pointer() string {
-	path := make([]string, len(r.path))
-	for i, s := range r.path {
-		path[i] = s.name
-		if s.array {
-			path[i] = strconv.Itoa(s.index)
-		}
-	}
-	return Pointer(path...)
-}
-
-// maxQuotedBytes is how much a message shows of a name.
-const maxQuotedBytes = 200
-
-func quote(name string) string { return strconv.Quote(fault.Clip(name, maxQuotedBytes)) }

@@ -3,6 +3,7 @@ package strictjson
 import (
 	"bytes"
 	"fmt"
+	"strconv"
 	"unicode/utf8"
 )
 
@@ -21,6 +22,39 @@ type step struct {
 	name  string
 	index int // where name is "" in an array
 	array bool
+}
+
+func (r *reader) document() (any, error) {
+	if err := r.encoding(); err != nil {
+		return nil, err
+	}
+	v, err := r.value()
+	if err != nil {
+		return nil, err
+	}
+	if c := r.peek(); c != 0 || r.pos < len(r.data) {
+		return nil, r.fail(Syntax, r.pos, "there is more text after the end of the document")
+	}
+	return v, nil
+}
+
+func (r *reader) encoding() error {
+	if bytes.HasPrefix(r.data, []byte("\xef\xbb\xbf")) {
+		return r.fail(ByteOrderMark, 0, "the text starts with a byte order mark").
+			withHint("save it as UTF-8 without a byte order mark")
+	}
+	if utf8.Valid(r.data) {
+		return nil
+	}
+	at := 0
+	for at < len(r.data) {
+		c, size := utf8.DecodeRune(r.data[at:])
+		if c == utf8.RuneError && size == 1 {
+			break
+		}
+		at += size
+	}
+	return r.fail(NotUTF8, at, "the text is not valid UTF-8").withHint("save it as UTF-8")
 }
 
 // peek skips white space and returns the next byte, 0 at the end.
@@ -109,7 +143,10 @@ func (r *reader) array() (any, error) {
 }
 
 func (r *reader) object() (any, error) {
-	object := map[string]any{}
+	var object map[string]any // of what stands in it, to build it or to find names that stand twice
+	if r.build || !r.rules.Ambiguous {
+		object = map[string]any{}
+	}
 	if r.peek() == '}' {
 		r.pos++
 		return object, nil
@@ -215,4 +252,26 @@ func hintFor(text []byte) string {
 		}
 	}
 	return ""
+}
+
+func (r *reader) fail(problem Problem, at int, format string, args ...any) *Error {
+	before := r.data[:min(at, len(r.data))]
+	return &Error{
+		Problem: problem, Offset: at, Start: at,
+		Line:    bytes.Count(before, []byte("\n")) + 1,
+		Column:  len(before) - bytes.LastIndexByte(before, '\n'),
+		Pointer: r.pointer(),
+		text:    fmt.Sprintf(format, args...),
+	}
+}
+
+func (r *reader) pointer() string {
+	path := make([]string, len(r.path))
+	for i, s := range r.path {
+		path[i] = s.name
+		if s.array {
+			path[i] = strconv.Itoa(s.index)
+		}
+	}
+	return Pointer(path...)
 }

@@ -17,7 +17,7 @@ import (
 
 // answers implements gateway.Answers with files in the directory of a run, a file a key:
 // what was answered once is not paid again after a restart. They go with the run's files.
-type answers struct{ *Account }
+type answers struct{ *account }
 
 const (
 	answersDir = "answers"
@@ -41,7 +41,7 @@ func (a answers) Keep(_ context.Context, key, digest string, answer cassette.Ans
 		return
 	}
 	if err := a.file(key).write(raw); err != nil {
-		a.opts.Logger.Warn("model answer not kept", "run", a.run.ID, fault.LogAttr(err))
+		a.logger.Warn("model answer not kept", "run", a.run.ID, fault.LogAttr(err))
 	}
 }
 

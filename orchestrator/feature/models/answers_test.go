@@ -2,7 +2,6 @@ package models
 
 import (
 	"context"
-	"log/slog"
 	"os"
 	"path/filepath"
 	"testing"
@@ -17,24 +16,23 @@ import (
 // noBooks are those of a run that asked for nothing.
 type noBooks struct{}
 
-func (noBooks) ModelCalls(context.Context, string, int64, int) ([]store.ModelCall, error) {
+func (noBooks) List(context.Context, string, int64, int) ([]store.ModelCall, error) {
 	return nil, nil
 }
+
+func (noBooks) Spending(context.Context, string) ([]store.ModelSpending, error) { return nil, nil }
 
 func noSpending(context.Context, string, string) (ledger.Amount, error) { return ledger.Amount{}, nil }
 
 func TestTheKeptAnswersOfARunHaveAnEnd(t *testing.T) {
-	opts := Options{
-		Run:    &run.Run{ID: "r", Dir: t.TempDir(), Lineage: run.Lineage{Path: make([]handoff.Step, 1)}},
-		Ledger: ledger.New(), Logger: slog.New(slog.DiscardHandler),
-	}
+	r := &run.Run{ID: "r", Dir: t.TempDir(), Lineage: run.Lineage{Path: make([]handoff.Step, 1)}}
 	answer := cassette.Answer{Status: 200, Chunks: []cassette.Chunk{cassette.Chunk("blue")}}
-	answers{New(opts)}.Keep(t.Context(), "one", "digest", answer)
-	a := New(opts)
-	a.Restore(t.Context(), noBooks{}, noSpending)
+	answers{joined(t, r, &page{})}.Keep(t.Context(), "one", "digest", answer)
+	a := joined(t, r, &page{})
+	a.restore(t.Context(), noBooks{}, noSpending)
 	kept := func(want int) (bytes int64) {
 		t.Helper()
-		files, err := filepath.Glob(filepath.Join(opts.Run.Dir, answersDir, "*"))
+		files, err := filepath.Glob(filepath.Join(r.Dir, answersDir, "*"))
 		if err != nil || len(files) != want {
 			t.Fatalf("kept: %q %v", files, err)
 		}

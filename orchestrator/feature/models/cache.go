@@ -29,11 +29,11 @@ type Cache struct {
 }
 
 // cached implements gateway.Answers for the runs of a unit in one version.
-type cached struct{ *Account }
+type cached struct{ *account }
 
 // cache returns nil unless the unit wants its answers again, and they may be kept.
-func (a *Account) cache() gateway.Answers {
-	if a.run.Unit.Policy.ModelCache == 0 || a.run.Record.Version == "" || a.opts.Source != (Source{}) ||
+func (a *account) cache() gateway.Answers {
+	if a.run.Unit.Policy.ModelCache == 0 || a.run.Record.Version == "" || a.source != (Source{}) ||
 		!a.keepsContent() {
 		return nil
 	}
@@ -41,7 +41,7 @@ func (a *Account) cache() gateway.Answers {
 }
 
 func (c cached) file(key string) answerFile {
-	return answerFileOf(c.opts.Cache.Dir, c.run.Record.Unit+"\n"+c.run.Record.Version+"\n"+key)
+	return answerFileOf(c.cacheOfAll.Dir, c.run.Record.Unit+"\n"+c.run.Record.Version+"\n"+key)
 }
 
 // Find implements gateway.Answers.
@@ -56,12 +56,12 @@ func (c cached) Keep(_ context.Context, key, digest string, a cassette.Answer) {
 	if !ok {
 		return
 	}
-	err := c.opts.Cache.room(int64(len(raw)))
+	err := c.cacheOfAll.room(int64(len(raw)))
 	if err == nil {
 		err = c.file(key).write(raw)
 	}
 	if err != nil {
-		c.opts.Logger.Warn("model answer not cached", "run", c.run.ID, fault.LogAttr(err))
+		c.logger.Warn("model answer not cached", "run", c.run.ID, fault.LogAttr(err))
 	}
 }
 

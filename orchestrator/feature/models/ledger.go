@@ -12,48 +12,42 @@ import (
 	"github.com/agent-on-demand/aod/orchestrator/store"
 )
 
-// Journal keeps the books of runs: each request for a model that may cost something.
-type Journal interface {
-	AddModelCall(ctx context.Context, run string, c store.ModelCall) (n int64, err error)
-	SaveModelCall(ctx context.Context, run string, c store.ModelCall) error
-}
-
-// books implements gateway.Ledger for a run: what is reserved is stored before the request is
+// ledgerStore implements gateway.Ledger for a run: what is reserved is stored before the request is
 // forwarded.
-type books struct{ *Account }
+type ledgerStore struct{ *account }
 
-// booking is what the books say of a request, beside what it takes.
-type booking struct {
+// entry is what the books say of a request, beside what it takes.
+type entry struct {
 	ID    string        `json:"id"`              // of the call; those of its attempts are alike
 	Again bool          `json:"again,omitempty"` // an earlier attempt of the call was charged for
 	Call  api.ModelCall `json:"call"`
 }
 
 // Reserve implements gateway.Ledger.
-func (b books) Reserve(ctx context.Context, c gateway.Call, worst ledger.Amount) (gateway.Hold, error) {
-	held, err := b.opts.Ledger.Reserve(ctx, b.run.ID, worst)
+func (b ledgerStore) Reserve(ctx context.Context, c gateway.Call, worst ledger.Amount) (gateway.Hold, error) {
+	held, err := b.ledger.Reserve(ctx, b.run.ID, worst)
 	if err != nil {
 		return nil, err
 	}
 	row := store.ModelCall{At: time.Now().UTC(), Tokens: worst.Tokens, Cost: worst.Cost}
-	booked := booking{ID: c.ID, Again: c.Again, Call: api.ModelCall{
+	booked := entry{ID: c.ID, Again: c.Again, Call: api.ModelCall{
 		At: row.At, Dialect: string(c.Dialect), Model: c.Model, Provider: c.Provider, Upstream: c.Upstream,
 		Source: string(gateway.FromProvider), Stream: c.Stream,
 	}}
 	row.Data, _ = json.Marshal(booked) // none of it can fail
-	if row.N, err = b.opts.Journal.AddModelCall(ctx, b.run.ID, row); err != nil {
+	if row.N, err = b.calls.Add(ctx, b.run.ID, row); err != nil {
 		held.Settle(ledger.Amount{})
 		return nil, err
 	}
-	return &hold{account: b.Account, held: held, row: row, booked: booked}, nil
+	return &hold{account: b.account, held: held, row: row, booked: booked}, nil
 }
 
 // hold implements gateway.Hold.
 type hold struct {
-	account *Account
+	account *account
 	held    *ledger.Hold
 	row     store.ModelCall
-	booked  booking
+	booked  entry
 }
 
 // Settle implements gateway.Hold. What can't be stored is charged in full after a restart.
@@ -64,7 +58,7 @@ func (h *hold) Settle(ctx context.Context, _ gateway.Call, spent gateway.Spent) 
 	h.booked.Call.Tokens = tokensOf(spent.Usage)
 	h.row.Data, _ = json.Marshal(h.booked) // none of it can fail
 	h.account.spending.add(h.booked, h.row)
-	return h.account.opts.Journal.SaveModelCall(ctx, h.account.run.ID, h.row)
+	return h.account.calls.Save(ctx, h.account.run.ID, h.row)
 }
 
 func tokensOf(u gateway.Usage) api.ModelTokens {
@@ -83,7 +77,7 @@ type spending struct {
 
 // add counts a request that a provider got. One whose process died before it was over is
 // charged in full.
-func (s *spending) add(b booking, row store.ModelCall) {
+func (s *spending) add(b entry, row store.ModelCall) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.usage.Add(charged(b, row))
@@ -96,7 +90,7 @@ func (s *spending) add(b booking, row store.ModelCall) {
 }
 
 // charged returns what the books say of a request.
-func charged(b booking, row store.ModelCall) api.ModelCall {
+func charged(b entry, row store.ModelCall) api.ModelCall {
 	c := b.Call
 	c.Charged, c.Cost, c.Estimated = row.Tokens, api.Cost(row.Cost), row.Estimated || !row.Settled
 	return c

@@ -13,17 +13,18 @@ import (
 	"github.com/agent-on-demand/aod/handoff"
 	"github.com/agent-on-demand/aod/handoff/gateway"
 	"github.com/agent-on-demand/aod/handoff/gateway/ledger"
+	"github.com/agent-on-demand/aod/orchestrator/feature"
 	"github.com/agent-on-demand/aod/orchestrator/run"
 	"github.com/agent-on-demand/aod/orchestrator/store"
 )
 
-// page is a journal in memory, and the books in it.
+// page is the books in memory.
 type page struct {
 	rows []store.ModelCall
 	full error
 }
 
-func (p *page) AddModelCall(_ context.Context, _ string, c store.ModelCall) (int64, error) {
+func (p *page) Add(_ context.Context, _ string, c store.ModelCall) (int64, error) {
 	if p.full != nil {
 		return 0, p.full
 	}
@@ -32,14 +33,16 @@ func (p *page) AddModelCall(_ context.Context, _ string, c store.ModelCall) (int
 	return c.N, nil
 }
 
-func (p *page) SaveModelCall(_ context.Context, _ string, c store.ModelCall) error {
+func (p *page) Save(_ context.Context, _ string, c store.ModelCall) error {
 	p.rows[c.N-1] = c
 	return p.full
 }
 
-func (p *page) ModelCalls(_ context.Context, _ string, after int64, _ int) ([]store.ModelCall, error) {
+func (p *page) List(_ context.Context, _ string, after int64, _ int) ([]store.ModelCall, error) {
 	return p.rows[after:min(after+2, int64(len(p.rows)))], nil
 }
+
+func (p *page) Spending(context.Context, string) ([]store.ModelSpending, error) { return nil, nil }
 
 // host leads nothing: it hears of the calls that are told.
 type host struct {
@@ -47,15 +50,25 @@ type host struct {
 	told []api.ModelCall
 }
 
-func (h *host) Note(e run.Event) { h.told = append(h.told, *e.Model) }
+func (h *host) Note(e run.Event) { h.told = append(h.told, e.Data.(api.ModelCall)) }
 
 // accountOf is the account of a run r in one process, with a limit of tokens.
-func accountOf(t *testing.T, p *page, limit int64) (*Account, *host) {
+func accountOf(t *testing.T, p *page, limit int64) (*account, *host) {
 	t.Helper()
 	h := &host{}
 	r := &run.Run{ID: "r", Dir: t.TempDir(), Lineage: run.Lineage{Root: "r", Path: []handoff.Step{{Budgets: capsule.Budgets{Tokens: limit}}}}}
 	r.LedBy(h, nil)
-	return New(Options{Run: r, Ledger: ledger.New(), Journal: p, Logger: slog.New(slog.DiscardHandler)}), h
+	return joined(t, r, p), h
+}
+
+// joined is the account of a run over books.
+func joined(t *testing.T, r *run.Run, calls feature.ModelCalls) *account {
+	t.Helper()
+	f := New(Models{})
+	if err := f.Init(feature.Process{ModelCalls: calls, Logger: slog.New(slog.DiscardHandler)}); err != nil {
+		t.Fatal(err)
+	}
+	return f.Join(t.Context(), r, nil).(*account)
 }
 
 func TestWhatCannotBeStoredIsNotAskedAndSetsNothingAside(t *testing.T) {
@@ -63,13 +76,13 @@ func TestWhatCannotBeStoredIsNotAskedAndSetsNothingAside(t *testing.T) {
 	a, _ := accountOf(t, p, 100)
 	a.Open()
 	defer a.Close()
-	if _, err := (books{a}).Reserve(t.Context(), gateway.Call{ID: "x"}, ledger.Amount{Tokens: 80}); !errors.Is(err, p.full) {
+	if _, err := (ledgerStore{a}).Reserve(t.Context(), gateway.Call{ID: "x"}, ledger.Amount{Tokens: 80}); !errors.Is(err, p.full) {
 		t.Errorf("%v", err)
 	}
-	if spent, reserved := a.opts.Ledger.Spent("r"); spent != (ledger.Amount{}) || reserved != (ledger.Amount{}) {
+	if spent, reserved := a.ledger.Spent("r"); spent != (ledger.Amount{}) || reserved != (ledger.Amount{}) {
 		t.Errorf("%+v is spent, %+v is set aside", spent, reserved)
 	}
-	if a.Note(); a.run.Record.Models != nil {
+	if a.Conclude(); a.run.Record.Models != nil {
 		t.Errorf("%+v", a.run.Record.Models)
 	}
 }
@@ -80,7 +93,7 @@ func TestTheBooksTellTheNextProcessWhatWasSpent(t *testing.T) {
 	a, _ := accountOf(t, p, 1000)
 	a.Open()
 	for n, c := range []gateway.Call{{ID: "x", Model: "m"}, {ID: "y", Model: "m"}, {ID: "y", Model: "m", Again: true}} {
-		held, err := books{a}.Reserve(t.Context(), c, ledger.Amount{Tokens: 100, Cost: 7})
+		held, err := ledgerStore{a}.Reserve(t.Context(), c, ledger.Amount{Tokens: 100, Cost: 7})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -94,11 +107,11 @@ func TestTheBooksTellTheNextProcessWhatWasSpent(t *testing.T) {
 	}
 	next, h := accountOf(t, p, 1000)
 	var of []string
-	next.Restore(t.Context(), p, func(_ context.Context, root, id string) (ledger.Amount, error) {
+	next.restore(t.Context(), p, func(_ context.Context, root, id string) (ledger.Amount, error) {
 		of = append(of, root, id)
 		return ledger.Amount{Tokens: 160, Cost: 11}, nil
 	})
-	next.Note()
+	next.Conclude()
 	want := &api.ModelUsage{Calls: 2, Estimated: 1, Tokens: api.ModelTokens{Input: 60}, Charged: 160, Cost: 11}
 	if diff := cmp.Diff(want, next.run.Record.Models); diff != "" || !cmp.Equal(of, []string{"r", "r"}) {
 		t.Errorf("of %q: %s", of, diff)
@@ -125,12 +138,12 @@ func TestOnlyTheTopOfATreeHasTheOperatorsBudget(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			a, _ := accountOf(t, &page{}, c.own)
-			a.run.Lineage.Parent, a.opts.Models.Budget.Tokens = c.parent, c.budget
+			a.run.Lineage.Parent, a.models.Budget.Tokens = c.parent, c.budget
 			a.Open()
-			if _, err := a.opts.Ledger.Reserve(t.Context(), "r", ledger.Amount{Tokens: c.takes + 1}); err == nil {
+			if _, err := a.ledger.Reserve(t.Context(), "r", ledger.Amount{Tokens: c.takes + 1}); err == nil {
 				t.Error("it may have more")
 			}
-			if _, err := a.opts.Ledger.Reserve(t.Context(), "r", ledger.Amount{Tokens: c.takes}); err != nil {
+			if _, err := a.ledger.Reserve(t.Context(), "r", ledger.Amount{Tokens: c.takes}); err != nil {
 				t.Error(err)
 			}
 		})

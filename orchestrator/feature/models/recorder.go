@@ -13,7 +13,7 @@ import (
 
 // recorder implements gateway.Recorder for a run: an event, a metric and a span of
 // each request, and a line of the transcript where there is one.
-type recorder struct{ *Account }
+type recorder struct{ *account }
 
 // Record implements gateway.Recorder.
 func (r recorder) Record(e gateway.Exchange) {
@@ -25,7 +25,7 @@ func (r recorder) Record(e gateway.Exchange) {
 		Estimated: e.Spent.Estimated,
 		FirstMS:   run.Milliseconds(e.First), MS: run.Milliseconds(e.Took),
 	}
-	r.opts.Asked(told)
+	r.figures.asked(told)
 	if r.spending.lists(told) {
 		r.list(told, e)
 		r.trace(e)
@@ -33,14 +33,14 @@ func (r recorder) Record(e gateway.Exchange) {
 }
 
 // list keeps a call with the run, and tells it.
-func (a *Account) list(told api.ModelCall, e gateway.Exchange) {
+func (a *account) list(told api.ModelCall, e gateway.Exchange) {
 	a.listing.Lock()
 	defer a.listing.Unlock()
 	var err error
 	if told.N, err = a.transcript.add(told, e); err != nil {
-		a.opts.Logger.Warn("model call not in the transcript", "run", a.run.ID, fault.LogAttr(err))
+		a.logger.Warn("model call not in the transcript", "run", a.run.ID, fault.LogAttr(err))
 	}
-	a.run.Tell(run.Event{Model: &told})
+	a.run.Tell(run.Event{Data: told})
 }
 
 // The names of OpenTelemetry's conventions for generative AI, which are still being worked on.
@@ -65,7 +65,7 @@ const (
 
 // trace adds the span of a request for a model below that of the run. It has names and
 // figures, never content.
-func (a *Account) trace(e gateway.Exchange) {
+func (a *account) trace(e gateway.Exchange) {
 	operation := "chat"
 	if e.Call.Dialect == "embeddings" {
 		operation = "embeddings"
@@ -80,7 +80,7 @@ func (a *Account) trace(e gateway.Exchange) {
 		attributes = append(attributes, genModel.String(e.Call.Model), genProvider.String(e.Call.Provider),
 			genMaxTokens.Int64(e.Call.MaxTokens))
 	}
-	span := a.opts.Span(name,
+	span := a.run.Span(name,
 		trace.WithSpanKind(trace.SpanKindClient), trace.WithTimestamp(e.Started),
 		trace.WithAttributes(append(attributes, answerAttributes(e)...)...))
 	if e.Rule != "" {

@@ -14,15 +14,16 @@ import (
 	"github.com/agent-on-demand/aod/orchestrator/store"
 )
 
-// Books are what an earlier process wrote by a Journal.
+// Books are what an earlier process wrote of its calls.
 type Books interface {
-	ModelCalls(ctx context.Context, run string, after int64, limit int) ([]store.ModelCall, error)
+	List(ctx context.Context, run string, after int64, limit int) ([]store.ModelCall, error)
+	Spending(ctx context.Context, root string) ([]store.ModelSpending, error)
 }
 
-// Restore opens the account of a recovered run. It counts what an earlier process spent on
+// restore opens the account of a recovered run. It counts what an earlier process spent on
 // behalf of the run, and of those below it that have ended: the latter as spent says, by the
 // root of the tree and the run's id.
-func (a *Account) Restore(
+func (a *account) restore(
 	ctx context.Context, from Books, spent func(ctx context.Context, root, id string) (ledger.Amount, error),
 ) {
 	a.Open()
@@ -33,26 +34,26 @@ func (a *Account) Restore(
 		_ = a.spending.lists(line.ModelCall) // it is
 	})
 	if err != nil {
-		a.opts.Logger.Warn("model calls of an earlier process can't be read", "run", a.run.ID, fault.LogAttr(err))
+		a.logger.Warn("model calls of an earlier process can't be read", "run", a.run.ID, fault.LogAttr(err))
 	}
 	amount, err := spent(ctx, a.run.Lineage.Root, a.run.ID)
 	if err == nil {
-		a.opts.Ledger.Restore(a.run.ID, amount)
+		a.ledger.Restore(a.run.ID, amount)
 		err = a.restoreSpending(ctx, from, listed)
 	}
 	if err != nil {
-		a.opts.Logger.Warn("spending on models not restored", "run", a.run.ID, fault.LogAttr(err))
+		a.logger.Warn("spending on models not restored", "run", a.run.ID, fault.LogAttr(err))
 	}
 }
 
 // restoreSpending reads the books of a run. Calls that its process didn't live to list are
 // listed now.
-func (a *Account) restoreSpending(ctx context.Context, from Books, listed map[string]bool) error {
+func (a *account) restoreSpending(ctx context.Context, from Books, listed map[string]bool) error {
 	cutOff := map[string]*api.ModelCall{}
 	var order []string
 	rows, err := rowsOf(ctx, from, a.run.ID)
 	for _, row := range rows {
-		var b booking
+		var b entry
 		if err := json.Unmarshal(row.Data, &b); err != nil {
 			return fmt.Errorf("what is stored of this run can't be read: %w", err)
 		}
@@ -83,7 +84,7 @@ func join(call *api.ModelCall, attempt api.ModelCall) {
 // rowsOf returns all rows of a run's books.
 func rowsOf(ctx context.Context, from Books, run string) (rows []store.ModelCall, err error) {
 	for after := int64(0); ; after = rows[len(rows)-1].N {
-		some, err := from.ModelCalls(ctx, run, after, 0)
+		some, err := from.List(ctx, run, after, 0)
 		if rows = append(rows, some...); err != nil || len(some) == 0 {
 			return rows, err
 		}

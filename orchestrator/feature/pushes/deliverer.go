@@ -118,7 +118,7 @@ func (d *Deliverer) begin(ctx context.Context, one Due) bool {
 	d.led[one.Push] = one.Host
 	d.leaders.Go(func() {
 		defer d.leave(one.Push)
-		d.lead(ctx, one.Push)
+		d.deliverInOrder(ctx, one.Push)
 	})
 	return true
 }
@@ -133,8 +133,8 @@ func (d *Deliverer) leave(push int64) {
 	}
 }
 
-// lead makes the deliveries of a push, one after the other, until one fails.
-func (d *Deliverer) lead(ctx context.Context, push int64) {
+// deliverInOrder makes the deliveries of a push, one after the other, until one fails.
+func (d *Deliverer) deliverInOrder(ctx context.Context, push int64) {
 	for range portion {
 		delivery, waits, err := d.book.First(ctx, push)
 		if err != nil {

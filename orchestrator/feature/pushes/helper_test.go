@@ -173,8 +173,8 @@ func near(hosts ...string) (all []outside.Exception) {
 	return all
 }
 
-// world is a Deliverer that goes on, over a shelf.
-type world struct {
+// harness is a Deliverer that goes on, over a shelf.
+type harness struct {
 	*shelf
 	t    *testing.T
 	log  *testkit.Log
@@ -186,9 +186,9 @@ func plain(_ context.Context, run string, e api.Event) ([]byte, string, error) {
 }
 
 // newWorld delivers what is waiting for targets, each of so many events.
-func newWorld(t *testing.T, opts Options, render Render, events int64, targets ...Target) *world {
+func newWorld(t *testing.T, opts Options, render Render, events int64, targets ...Target) *harness {
 	t.Helper()
-	w := &world{shelf: &shelf{pushes: map[int64]*told{}}, t: t, log: &testkit.Log{}, news: make(chan struct{}, 1)}
+	w := &harness{shelf: &shelf{pushes: map[int64]*told{}}, t: t, log: &testkit.Log{}, news: make(chan struct{}, 1)}
 	for i, to := range targets {
 		p := &told{to: to}
 		for seq := range events {
@@ -217,7 +217,7 @@ func newWorld(t *testing.T, opts Options, render Render, events int64, targets .
 }
 
 // await waits until all that waited for a push is over.
-func (w *world) await(push int64) {
+func (w *harness) await(push int64) {
 	w.t.Helper()
 	testkit.Eventually(w.t, fmt.Sprintf("push %d has nothing more to tell", push), func() bool { return w.over(push) })
 }

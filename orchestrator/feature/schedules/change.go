@@ -12,14 +12,14 @@ import (
 // Delete removes a schedule with its history and its files. Runs of it that go on do so.
 func (s *Scheduler) Delete(ctx context.Context, name string) error {
 	return s.change(ctx, name, func(p *planned, row store.Schedule) error {
-		if err := s.store.DeleteSchedule(ctx, name); err != nil {
+		if err := s.store.Schedules.Delete(ctx, name); err != nil {
 			return err
 		}
 		if p != nil {
 			p.gone, p.waiting = true, nil
 			s.table.remove(p)
 		}
-		s.dropFiles(row.Files)
+		s.files.drop(row.Files)
 		s.logger.Info("schedule removed", "schedule", row.Seq)
 		return nil
 	})
@@ -34,13 +34,13 @@ func (s *Scheduler) Pause(ctx context.Context, name string, paused bool) (api.Sc
 		}
 		now := s.clock.Now()
 		cancelled := store.Occurrence{Outcome: string(api.OccurrenceCancelled), Reason: "the schedule was paused"}
-		if err := s.store.PauseSchedule(ctx, name, paused, now, cancelled); err != nil {
+		if err := s.store.Schedules.Pause(ctx, name, paused, now, cancelled); err != nil {
 			return err
 		}
 		if p != nil {
-			s.opts.Became(api.OccurrenceCancelled, len(p.waiting))
+			s.figures.became(api.OccurrenceCancelled, len(p.waiting))
 			p.paused, p.until, p.waiting = paused, now, nil
-			s.table.lookAt(p, p.nextLook())
+			s.table.evaluateAt(p, p.nextLook())
 		}
 		s.logger.Info("schedule paused or resumed", "schedule", row.Seq, "paused", paused)
 		return nil
@@ -54,7 +54,7 @@ func (s *Scheduler) Pause(ctx context.Context, name string, paused bool) (api.Sc
 // change calls do while nothing else happens to a schedule. It is nil for one that can't be
 // read.
 func (s *Scheduler) change(ctx context.Context, name string, do func(*planned, store.Schedule) error) error {
-	if err := s.host.Admits(ctx); err != nil {
+	if err := s.gate.Admits(ctx); err != nil {
 		return err
 	}
 	s.table.changing.Lock()
@@ -71,10 +71,10 @@ func (s *Scheduler) change(ctx context.Context, name string, do func(*planned, s
 	return do(p, row)
 }
 
-// Run starts a run of a schedule now, whatever its times, its state and its other runs
+// Begin starts a run of a schedule now, whatever its times, its state and its other runs
 // are. It is an occurrence of its history, and doesn't count for Count.
-func (s *Scheduler) Run(ctx context.Context, name string) (api.Record, error) {
-	if err := s.host.Admits(ctx); err != nil {
+func (s *Scheduler) Begin(ctx context.Context, name string) (api.Record, error) {
+	if err := s.gate.Admits(ctx); err != nil {
 		return api.Record{}, err
 	}
 	if _, err := s.known(ctx, name); err != nil {
@@ -89,14 +89,14 @@ func (s *Scheduler) Run(ctx context.Context, name string) (api.Record, error) {
 	defer p.mu.Unlock()
 	now := s.clock.Now()
 	o := store.Occurrence{Schedule: p.seq, Planned: now, Fired: now, Manual: true}
-	record, err := s.start(ctx, p, o)
+	record, err := s.keeper.start(ctx, p, o)
 	var happened *store.Happened
 	if errors.As(err, &happened) {
 		return record, fault.Wrap(fault.Conflict, err, "the schedule has an occurrence of this moment, or was removed").
 			WithHint("try again")
 	}
 	if err == nil {
-		s.began(p, o)
+		s.keeper.began(p, o)
 	}
 	return record, err
 }

@@ -1,8 +1,8 @@
 package schedules
 
 import (
-	"context"
 	"errors"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -11,9 +11,18 @@ import (
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/internal/safefs"
+	"github.com/agent-on-demand/aod/orchestrator/feature"
 	"github.com/agent-on-demand/aod/orchestrator/run"
 	"github.com/agent-on-demand/aod/orchestrator/spool"
 )
+
+// fileStore has the files that schedules give to their runs, a directory for those of one.
+type fileStore struct {
+	dir    string
+	logger *slog.Logger
+}
+
+func (d fileStore) path(dir string) string { return filepath.Join(d.dir, dir) }
 
 // file is a file that each run of a schedule gets.
 type file struct {
@@ -32,10 +41,6 @@ func (f file) shown() api.File {
 	return shown
 }
 
-func (s *Scheduler) path(dir string) string {
-	return filepath.Join(s.opts.Dir, dir)
-}
-
 // filesOf describes the files that were received for a schedule.
 func filesOf(files *spool.Spool) (all []file) {
 	for _, f := range files.Files() {
@@ -46,14 +51,14 @@ func filesOf(files *spool.Spool) (all []file) {
 
 // keepFiles moves received files to a directory of their own, which is on the disk then. It
 // returns the directory's name; "" for no files.
-func (s *Scheduler) keepFiles(files *spool.Spool) (dir string, err error) {
+func (d fileStore) keep(files *spool.Spool) (dir string, err error) {
 	if len(files.Files()) == 0 {
 		return "", nil
 	}
 	if dir, err = run.NewID(); err != nil {
 		return "", err
 	}
-	path := s.path(dir)
+	path := d.path(dir)
 	err = os.Mkdir(path, 0o700)
 	for i, f := range files.Files() {
 		if err == nil {
@@ -69,17 +74,17 @@ func (s *Scheduler) keepFiles(files *spool.Spool) (dir string, err error) {
 	return dir, nil
 }
 
-// spoolOf links the files of a schedule into a spool for one of its runs; nil for none.
-func (s *Scheduler) spoolOf(stored storedSchedule) (*spool.Spool, error) {
-	if len(stored.files) == 0 {
+// link links the files of a schedule, which are in a directory, into a spool for one of its runs; nil for none.
+func (d fileStore) link(dir string, files []file, subs feature.Submissions) (*spool.Spool, error) {
+	if len(files) == 0 {
 		return nil, nil
 	}
-	linked, err := s.host.NewSpool()
+	linked, err := subs.NewSpool()
 	if err != nil {
 		return nil, err
 	}
-	for i, f := range stored.files {
-		path := filepath.Join(s.path(stored.row.Files), strconv.Itoa(i))
+	for i, f := range files {
+		path := filepath.Join(d.path(dir), strconv.Itoa(i))
 		if err := linked.Link(path,
 			spool.File{Field: f.Field, Name: f.Name, Size: f.Size, SHA256: f.SHA256}); err != nil {
 			return nil, errors.Join(run.StorageFault(err), linked.Remove())
@@ -90,28 +95,21 @@ func (s *Scheduler) spoolOf(stored storedSchedule) (*spool.Spool, error) {
 
 // dropFiles removes files that no schedule has any more. What can't be removed now is
 // removed when the next process starts.
-func (s *Scheduler) dropFiles(dir string) {
+func (d fileStore) drop(dir string) {
 	if dir == "" {
 		return
 	}
-	if err := safefs.RemoveTree(s.path(dir)); err != nil {
-		s.logger.Warn("files of a schedule not removed", fault.LogAttr(err))
+	if err := safefs.RemoveTree(d.path(dir)); err != nil {
+		d.logger.Warn("files of a schedule not removed", fault.LogAttr(err))
 	}
 }
 
-// RemoveStrays removes the directories that no schedule has.
-func (s *Scheduler) RemoveStrays(ctx context.Context) error {
-	s.table.changing.Lock()
-	defer s.table.changing.Unlock()
-	needed := map[string]bool{}
-	err := s.each(ctx, func(stored storedSchedule) { needed[stored.row.Files] = true })
-	if err != nil {
-		return err
-	}
-	entries, err := os.ReadDir(s.path(""))
+// sweep removes the directories that no schedule needs.
+func (d fileStore) sweep(needed map[string]bool) error {
+	entries, err := os.ReadDir(d.dir)
 	for _, entry := range entries {
 		if !needed[entry.Name()] {
-			err = errors.Join(err, safefs.RemoveTree(s.path(entry.Name())))
+			err = errors.Join(err, safefs.RemoveTree(d.path(entry.Name())))
 		}
 	}
 	return err

@@ -75,7 +75,7 @@ func (s *Scheduler) propose(
 	if p.row, err = s.row(name, access.ClientOf(ctx), spec, files); err != nil {
 		return p, err
 	}
-	if err := s.host.Admits(ctx); err != nil {
+	if err := s.gate.Admits(ctx); err != nil {
 		return p, err
 	}
 	was, there, err := s.standing(ctx, name)
@@ -100,19 +100,19 @@ func (s *Scheduler) propose(
 }
 
 // standing returns the schedule that has a name, if there is one. One that can't be read may be
-// replaced; one that the client of ctx may not know of is a Conflict.
+// replaced by who sees all; one that the client of ctx may not know of is a Conflict.
 func (s *Scheduler) standing(ctx context.Context, name string) (was storedSchedule, there bool, err error) {
-	row, err := s.store.Schedule(ctx, name)
+	row, err := s.store.Schedules.Get(ctx, name)
 	if fault.Is(err, fault.NotFound) {
 		return was, false, nil
 	}
 	if err != nil {
 		return was, false, err
 	}
-	if _, err := s.known(ctx, name); err != nil {
+	was, _ = readSchedule(row)
+	if !access.Sees(ctx, was.by) {
 		return was, true, fault.New(fault.Conflict, "the name %q is taken", name).WithHint("choose another one")
 	}
-	was, _ = readSchedule(row)
 	return was, true, nil
 }
 
@@ -129,8 +129,8 @@ func (s *Scheduler) row(name, by string, spec api.ScheduleSpec, files *spool.Spo
 		return store.Schedule{}, fault.New(fault.Unsupported, "a schedule takes no workspace").
 			WithHint("give files, or submit runs with their projects")
 	}
-	if int64(len(spec.Input)) > s.opts.PayloadBytes {
-		return store.Schedule{}, fault.New(fault.TooLarge, "the input has more than %d bytes", s.opts.PayloadBytes)
+	if int64(len(spec.Input)) > s.payloadBytes {
+		return store.Schedule{}, fault.New(fault.TooLarge, "the input has more than %d bytes", s.payloadBytes)
 	}
 	return rowOf(name, by, spec, filesOf(files))
 }
@@ -159,7 +159,7 @@ func (s *Scheduler) check(
 	if plan.Next(row.Until).IsZero() {
 		return nil, inThePast(spec)
 	}
-	return plan, s.host.Check(ctx, storedSchedule{row: *row, spec: spec}.request(plan, files))
+	return plan, s.subs.Check(ctx, storedSchedule{row: *row, spec: spec}.submission(plan, files))
 }
 
 // inThePast is the fault of a schedule whose times have all passed.
@@ -182,24 +182,24 @@ func (s *Scheduler) save(
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if row.Files, err = s.keepFiles(files); err != nil {
+	if row.Files, err = s.files.keep(files); err != nil {
 		return err
 	}
 	if p.seq != 0 && p.until.After(row.Until) && row.Until.Equal(was.row.Until) {
 		row.Until = p.until // it was looked at meanwhile
 	}
-	stored, err := s.store.PutSchedule(ctx, row)
+	stored, err := s.store.Schedules.Put(ctx, row)
 	if err != nil {
-		s.dropFiles(row.Files)
+		s.files.drop(row.Files)
 		return err
 	}
-	s.dropFiles(was.row.Files)
+	s.files.drop(was.row.Files)
 	p.seq, p.plan, p.until, p.fired, p.paused = stored.Seq, plan, stored.Until, stored.Fired, stored.Paused
 	if s.table.find(row.Name) == nil {
 		s.table.add(p)
 	}
 	s.table.serve(p, stored.Unit)
-	s.table.lookAt(p, p.nextLook())
+	s.table.evaluateAt(p, p.nextLook())
 	s.logger.Info("schedule stored", "schedule", stored.Seq, "unit", stored.Unit)
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/orchestrator/feature/schedules/due"
 )
 
 // same reports whether a schedule means what a specification does, and has the files.
@@ -36,8 +37,8 @@ func plainSpec(s api.ScheduleSpec) api.ScheduleSpec {
 		s.Metadata = nil
 	}
 	s.Cron = strings.Join(strings.Fields(s.Cron), " ")
-	s.Timezone = cmp.Or(s.Timezone, "UTC")
-	s.Missed, s.Grace = cmp.Or(s.Missed, api.MissedLast), plainTime(cmp.Or(s.Grace, "1h"))
+	s.Timezone = cmp.Or(s.Timezone, time.UTC.String())
+	s.Missed, s.Grace = cmp.Or(s.Missed, api.MissedLast), plainTime(cmp.Or(s.Grace, due.DefaultGrace.String()))
 	s.Overlap, s.Jitter = cmp.Or(s.Overlap, api.OverlapSkip), plainTime(cmp.Or(s.Jitter, "0s"))
 	s.Timeout, s.Every = plainTime(s.Timeout), plainTime(s.Every)
 	s.Start, s.Until = moment(s.Start), moment(s.Until)

@@ -12,10 +12,12 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/internal/testing/testkit"
+	"github.com/agent-on-demand/aod/orchestrator/feature"
 	"github.com/agent-on-demand/aod/orchestrator/run"
 	"github.com/agent-on-demand/aod/orchestrator/spool"
 	"github.com/agent-on-demand/aod/orchestrator/store"
@@ -25,19 +27,20 @@ var noon = time.Date(2026, 5, 4, 12, 0, 0, 0, time.UTC)
 
 // host leads runs that do nothing until their test ends them. It is a clock, too.
 type host struct {
-	Host
-	store *store.Store
-	rings chan time.Time
+	feature.Gate
+	feature.Submissions
+	store     *store.Store
+	scheduler *Scheduler
+	rings     chan time.Time
 
 	mu      sync.Mutex
 	now     time.Time
 	closing bool
 	refuses error
 	shuts   bool // it begins to shut down when it refuses
-	asked   []Request
-	runs    []string
-	became  map[api.OccurrenceOutcome]int
-	join    func(name, run string)
+	asked   []spool.Submission
+	runs    []*run.Run
+	parts   []feature.Part // of the runs
 }
 
 func (h *host) Now() time.Time {
@@ -58,32 +61,42 @@ func (h *host) ShuttingDown() bool {
 
 func (h *host) Permits(context.Context, string) error { return nil }
 
-func (h *host) Check(context.Context, Request) error { return nil }
+func (h *host) Check(context.Context, spool.Submission) error { return nil }
 
-func (h *host) Start(ctx context.Context, r Request, o store.Occurrence) (api.Record, error) {
+func (h *host) Submit(ctx context.Context, sub spool.Submission) (record api.Record, joined bool, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if err := h.refuses; err != nil {
 		if h.shuts {
 			h.closing, h.refuses = true, nil
 		}
-		return api.Record{}, err
+		return record, false, err
 	}
-	id, err := run.NewID()
-	if err != nil {
-		return api.Record{}, err
+	r := &run.Run{}
+	if r.ID, err = run.NewID(); err != nil {
+		return record, false, err
 	}
-	o.Outcome, o.Run = string(api.OccurrenceStarted), id
-	row := store.Run{ID: id, Root: id, Unit: r.Unit, State: "idle", CreatedAt: h.now, Record: []byte("{}"), Private: []byte("{}"), Input: []byte("{}"), Schedule: r.Schedule, Occurrence: &o}
-	if err := h.store.Insert(ctx, row, store.Key{}); err != nil {
-		return api.Record{}, err
+	part := h.scheduler.Join(ctx, r, nil)
+	part.Open()
+	row := store.Run{ID: r.ID, Root: r.ID, Unit: sub.Unit, State: "idle", CreatedAt: h.now, Record: []byte("{}"), Private: []byte("{}"), Input: []byte("{}"), Schedule: r.Record.Schedule.Name}
+	if row.With, err = part.Prepare(ctx); err != nil {
+		return record, false, err
 	}
-	h.asked, h.runs = append(h.asked, r), append(h.runs, id)
-	h.join(r.Schedule, id)
-	return api.Record{ID: id}, nil
+	if err := h.store.Runs.Insert(ctx, row, store.Key{}); err != nil {
+		part.Close()
+		return record, false, err
+	}
+	h.asked, h.runs, h.parts = append(h.asked, sub), append(h.runs, r), append(h.parts, part)
+	return r.Record, false, nil
 }
 
-func (h *host) NewSpool() (*spool.Spool, error) { panic("no schedule here has files") }
+// ends has a run be over.
+func (h *host) ends(n int) {
+	h.with(func() {
+		h.runs[n].Record.Transitions, h.runs[n].Record.Outcome = []api.Transition{{State: api.Idle}}, api.Success
+		h.parts[n].Close()
+	})
+}
 
 // with does something while nobody else has the host.
 func (h *host) with(do func()) {
@@ -92,28 +105,31 @@ func (h *host) with(do func()) {
 	do()
 }
 
-// fixture is a Scheduler whose loop goes on until the test ends.
-type fixture struct {
+// harness is a Scheduler whose loop goes on until the test ends.
+type harness struct {
 	*Scheduler
 	t    *testing.T
 	host *host
 	stop func() // ends the loop
 }
 
-func newFixture(t *testing.T) *fixture {
+func newFixture(t *testing.T) *harness {
 	st, err := store.Open(filepath.Join(t.TempDir(), "aod.db"), store.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := &host{store: st, now: noon, rings: make(chan time.Time), became: map[api.OccurrenceOutcome]int{}}
-	became := func(o api.OccurrenceOutcome, n int) { h.with(func() { h.became[o] += n }) }
-	s := New(Options{Host: h, Store: st, PayloadBytes: 1000, Clock: h, Logger: slog.New(slog.DiscardHandler), Became: became, Late: func(time.Duration) {}})
-	h.join = s.Join
+	h := &host{store: st, now: noon, rings: make(chan time.Time)}
+	h.scheduler = New(h)
+	s := h.scheduler
+	process := feature.Process{Home: run.Home{Dir: t.TempDir()}, PayloadBytes: 1000, Store: st, Gate: h, Submissions: h, Logger: slog.New(slog.DiscardHandler)}
+	if err := s.Init(process); err != nil {
+		t.Fatal(err)
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	over := make(chan struct{})
 	go func() {
 		defer close(over)
-		s.KeepTimes(ctx)
+		s.Run(ctx)
 	}()
 	stop := func() {
 		cancel()
@@ -125,10 +141,10 @@ func newFixture(t *testing.T) *fixture {
 			t.Error(err)
 		}
 	})
-	return &fixture{s, t, h, stop}
+	return &harness{s, t, h, stop}
 }
 
-func (f *fixture) put(spec api.ScheduleSpec) {
+func (f *harness) put(spec api.ScheduleSpec) {
 	f.t.Helper()
 	spec.Unit, spec.Every = "worker", "1m"
 	if _, _, err := f.Put(f.t.Context(), "one", spec, nil); err != nil {
@@ -137,13 +153,13 @@ func (f *fixture) put(spec api.ScheduleSpec) {
 }
 
 // at has the loop look at the clock when it shows so many minutes after noon.
-func (f *fixture) at(minutes int) {
+func (f *harness) at(minutes int) {
 	f.host.with(func() { f.host.now = noon.Add(time.Duration(minutes) * time.Minute) })
 	f.host.rings <- f.host.now
 }
 
 // told is the history in words, by the minutes after noon.
-func (f *fixture) told() string {
+func (f *harness) told() string {
 	page, err := f.Occurrences(f.t.Context(), "one", 0, 0)
 	if err != nil {
 		f.t.Fatal(err)
@@ -155,7 +171,7 @@ func (f *fixture) told() string {
 	return strings.Join(words, ", ")
 }
 
-func (f *fixture) becomes(want string) {
+func (f *harness) becomes(want string) {
 	f.t.Helper()
 	testkit.Eventually(f.t, want, func() bool { return f.told() == want })
 }
@@ -165,10 +181,13 @@ func TestTheHostIsAskedForWhatTheScheduleSays(t *testing.T) {
 	f.put(api.ScheduleSpec{Input: []byte(`{"a": 1}`), Timeout: "5s", Metadata: map[string]string{"for": "ada"}})
 	f.at(1)
 	f.becomes("1 started")
-	want := []Request{{Schedule: "one", Unit: "worker", Input: []byte(`{"a":1}`), Timeout: 5 * time.Second, Metadata: map[string]string{"for": "ada"}, Unattended: true}}
+	want := []spool.Submission{{Unit: "worker", Input: []byte(`{"a":1}`), Timeout: 5 * time.Second, Metadata: map[string]string{"for": "ada"}, Unattended: true}}
 	f.stop()
 	if diff := cmp.Diff(want, f.host.asked); diff != "" {
 		t.Error(diff)
+	}
+	if of := f.host.runs[0].Record.Schedule; of.Name != "one" || !of.Planned.Equal(noon.Add(time.Minute)) {
+		t.Errorf("its run is of %+v", of)
 	}
 }
 
@@ -179,7 +198,7 @@ func TestTheEndOfARunLetsTheNextOneBegin(t *testing.T) {
 	f.becomes("1 started")
 	f.at(2)
 	f.becomes("1 started, 2 waiting")
-	f.host.with(func() { f.Leave("one", f.host.runs[0]) })
+	f.host.ends(0)
 	f.becomes("1 started, 2 started")
 }
 
@@ -196,7 +215,9 @@ func TestWhatTheHostRefusesIsStoredButForItsShutdown(t *testing.T) {
 	f.at(4) // the loop has taken what was due at 3
 	f.stop()
 	f.becomes("1 refused: too many wait")
-	if diff := cmp.Diff(map[api.OccurrenceOutcome]int{api.OccurrenceRefused: 1}, f.host.became); diff != "" {
-		t.Error(diff)
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(f.figures.occurred)
+	if counted, err := registry.Gather(); err != nil || len(counted) != 1 || len(counted[0].Metric) != 1 || counted[0].Metric[0].GetCounter().GetValue() != 1 {
+		t.Errorf("counted %v, %v", counted, err)
 	}
 }

@@ -2,9 +2,12 @@ package schedules
 
 import (
 	"context"
+	"time"
 
 	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/internal/access"
+	"github.com/agent-on-demand/aod/orchestrator/feature/schedules/due"
 	"github.com/agent-on-demand/aod/orchestrator/store"
 )
 
@@ -28,7 +31,7 @@ func (s *Scheduler) List(ctx context.Context, before int64, limit int) (api.Sche
 	if err != nil {
 		return api.SchedulePage{}, err
 	}
-	rows, err := s.store.Schedules(ctx, before, limit)
+	rows, err := s.store.Schedules.List(ctx, before, limit)
 	if err != nil {
 		return api.SchedulePage{}, err
 	}
@@ -45,7 +48,7 @@ func (s *Scheduler) showAll(ctx context.Context, rows []store.Schedule) ([]api.S
 	for _, row := range rows {
 		seqs = append(seqs, row.Seq)
 	}
-	last, err := s.store.LastOccurrences(ctx, seqs)
+	last, err := s.store.Occurrences.Last(ctx, seqs)
 	if err != nil {
 		return nil, err
 	}
@@ -91,7 +94,7 @@ func (s *Scheduler) show(ctx context.Context, stored storedSchedule, last *store
 		shown.Next = &next
 	}
 	shown.State = s.stateOf(row, shown)
-	if err := s.host.Permits(ctx, row.Unit); err != nil {
+	if err := s.subs.Permits(ctx, row.Unit); err != nil {
 		shown.Problem = reasonOf(err)
 	}
 	return shown
@@ -128,7 +131,7 @@ func (s *Scheduler) Occurrences(ctx context.Context, name string, before int64, 
 	if err != nil {
 		return api.OccurrencePage{}, err
 	}
-	rows, err := s.store.Occurrences(ctx, row.Seq, before, limit)
+	rows, err := s.store.Occurrences.List(ctx, row.Seq, before, limit)
 	page := api.OccurrencePage{Occurrences: make([]api.Occurrence, 0, len(rows))}
 	for _, o := range rows {
 		page.Occurrences = append(page.Occurrences, shownOccurrence(o))
@@ -137,4 +140,90 @@ func (s *Scheduler) Occurrences(ctx context.Context, name string, before int64, 
 		page.Next = &rows[limit-1].Seq
 	}
 	return page, err
+}
+
+// mostTimes bounds Next.
+const mostTimes = 100
+
+// Next returns the next n times of a schedule, 1 to 100; 0 is 10. They are those that it would
+// have if it weren't paused.
+func (s *Scheduler) Next(ctx context.Context, name string, n int) (api.ScheduledTimes, error) {
+	n, err := timesOf(n)
+	if err != nil {
+		return api.ScheduledTimes{}, err
+	}
+	row, err := s.known(ctx, name)
+	if err != nil {
+		return api.ScheduledTimes{}, err
+	}
+	stored, err := readSchedule(row)
+	if err != nil {
+		return api.ScheduledTimes{}, err
+	}
+	plan, err := stored.plan()
+	if err != nil {
+		return api.ScheduledTimes{}, err
+	}
+	if plan.Count > 0 {
+		n = min(n, max(0, plan.Count-row.Fired))
+	}
+	after := row.Until
+	if now := s.clock.Now().Add(-plan.Delay(name)); now.After(after) {
+		after = now
+	}
+	return timesAfter(plan, after, n), nil
+}
+
+func timesOf(n int) (int, error) {
+	if n < 0 || n > mostTimes {
+		return 0, fault.New(fault.Input, "%d times can't be told; it can be 1 to %d", n, mostTimes)
+	}
+	if n == 0 {
+		return 10, nil
+	}
+	return n, nil
+}
+
+// Preview checks the times of a specification and returns the next n of them, as Next
+// does. Its unit isn't looked at.
+func (s *Scheduler) Preview(spec api.ScheduleSpec, n int) (api.ScheduledTimes, error) {
+	n, err := timesOf(n)
+	if err != nil {
+		return api.ScheduledTimes{}, err
+	}
+	now := s.clock.Now()
+	plan, err := due.Read(spec, now)
+	if err != nil {
+		return api.ScheduledTimes{}, err
+	}
+	if plan.Count > 0 {
+		n = min(n, plan.Count)
+	}
+	return timesAfter(plan, now, n), nil
+}
+
+// timesAfter returns the next n times of a plan.
+func timesAfter(plan *due.Plan, after time.Time, n int) api.ScheduledTimes {
+	times := api.ScheduledTimes{Times: []time.Time{}}
+	for len(times.Times) < n {
+		if after = plan.Next(after); after.IsZero() {
+			break
+		}
+		times.Times = append(times.Times, after)
+	}
+	return times
+}
+
+// known returns what is stored of a schedule that the client of ctx may know of, or a NotFound
+// fault.
+func (s *Scheduler) known(ctx context.Context, name string) (store.Schedule, error) {
+	row, err := s.store.Schedules.Get(ctx, name)
+	if err != nil || access.OnlyOwn(ctx) == "" {
+		return row, err
+	}
+	stored, err := readSchedule(row)
+	if err == nil && !access.Sees(ctx, stored.by) {
+		return store.Schedule{}, store.UnknownSchedule(name)
+	}
+	return row, err
 }

@@ -2,13 +2,11 @@ package schedules
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"time"
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/api/fault"
-	"github.com/agent-on-demand/aod/internal/access"
 	"github.com/agent-on-demand/aod/orchestrator/feature/schedules/due"
 	"github.com/agent-on-demand/aod/orchestrator/spool"
 	"github.com/agent-on-demand/aod/orchestrator/store"
@@ -64,26 +62,12 @@ func rowOf(name, by string, spec api.ScheduleSpec, files []file) (row store.Sche
 	return row, err
 }
 
-// known returns what is stored of a schedule that the client of ctx may know of, or a NotFound
-// fault.
-func (s *Scheduler) known(ctx context.Context, name string) (store.Schedule, error) {
-	row, err := s.store.Schedule(ctx, name)
-	if err != nil || access.OnlyOwn(ctx) == "" {
-		return row, err
-	}
-	stored, err := readSchedule(row)
-	if err == nil && !access.Sees(ctx, stored.by) {
-		return store.Schedule{}, store.UnknownSchedule(name)
-	}
-	return row, err
-}
-
 func (c storedSchedule) plan() (*due.Plan, error) { return due.Read(c.spec, c.row.CreatedAt) }
 
-// request returns what each run of the schedule is asked for with.
-func (c storedSchedule) request(plan *due.Plan, files *spool.Spool) Request {
-	return Request{
-		Schedule: c.row.Name, Unit: c.spec.Unit, Input: c.spec.Input, Files: files, Timeout: plan.Timeout,
+// submission is what each run of the schedule is asked for with.
+func (c storedSchedule) submission(plan *due.Plan, files *spool.Spool) spool.Submission {
+	return spool.Submission{
+		Unit: c.spec.Unit, Input: c.spec.Input, Files: files, Timeout: plan.Timeout,
 		Metadata: c.spec.Metadata, Unattended: !c.spec.Ask,
 	}
 }
@@ -98,52 +82,6 @@ func sameTimes(a, b api.ScheduleSpec) bool {
 	}
 	return a.Cron == b.Cron && a.Timezone == b.Timezone && a.Every == b.Every && a.At == b.At && a.Jitter == b.Jitter &&
 		at(a.Start).Equal(at(b.Start))
-}
-
-// each calls do with every stored schedule that can be read, without its input.
-func (s *Scheduler) each(ctx context.Context, do func(storedSchedule)) error {
-	for before := int64(0); ; {
-		rows, err := s.store.Schedules(ctx, before, 0)
-		if err != nil || len(rows) == 0 {
-			return err
-		}
-		for _, row := range rows {
-			before = row.Seq
-			stored, err := readSchedule(row)
-			if err != nil {
-				s.logger.Error("schedule can't be read", "schedule", row.Seq, fault.LogAttr(err))
-			}
-			do(stored)
-		}
-	}
-}
-
-// Restore takes in the schedules that are stored. Those with occurrences that wait are
-// looked at first.
-func (s *Scheduler) Restore(ctx context.Context) error {
-	all, err := s.store.WaitingOccurrences(ctx, 0)
-	if err != nil {
-		return err
-	}
-	waiting := map[int64][]store.Occurrence{}
-	for _, o := range all {
-		waiting[o.Schedule] = append(waiting[o.Schedule], o)
-	}
-	return s.each(ctx, func(stored storedSchedule) {
-		plan, err := stored.plan()
-		if err != nil {
-			s.logger.Error("schedule not kept", "schedule", stored.row.Seq, fault.LogAttr(err))
-			return
-		}
-		p := plannedOf(stored.row, plan)
-		p.waiting = waiting[p.seq]
-		s.table.add(p)
-		due := p.nextLook()
-		if len(p.waiting) > 0 {
-			due = time.Unix(0, 0)
-		}
-		s.table.lookAt(p, due)
-	})
 }
 
 func plannedOf(row store.Schedule, plan *due.Plan) *planned {

@@ -86,8 +86,8 @@ func (t *timetable) remove(p *planned) {
 	}
 }
 
-// lookAt has a schedule looked at, at a time and not before; zero is never.
-func (t *timetable) lookAt(p *planned, due time.Time) {
+// evaluateAt has a schedule evaluated, at a time and not before; zero is never.
+func (t *timetable) evaluateAt(p *planned, due time.Time) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if p.index >= 0 {
@@ -151,15 +151,15 @@ func (t *timetable) join(name, id string) {
 	t.going[name][id] = true
 }
 
-// leave notes that a run of a schedule has ended: what waited for it may begin.
-func (t *timetable) leave(name, id string) {
+// leave notes that a run of a schedule doesn't go on here. If it is over, what waited for it may begin.
+func (t *timetable) leave(name, id string, over bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	delete(t.going[name], id)
 	if len(t.going[name]) == 0 {
 		delete(t.going, name)
 	}
-	if p := t.known[name]; p != nil {
+	if p := t.known[name]; p != nil && over {
 		t.freed = append(t.freed, p)
 		t.wake()
 	}

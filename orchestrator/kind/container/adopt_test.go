@@ -16,7 +16,7 @@ import (
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/api/fault"
-	"github.com/agent-on-demand/aod/handoff"
+	"github.com/agent-on-demand/aod/handoff/capsuleapi"
 	"github.com/agent-on-demand/aod/internal/testing/testkit"
 	"github.com/agent-on-demand/aod/orchestrator/run"
 	"github.com/agent-on-demand/aod/runtime"
@@ -25,6 +25,7 @@ import (
 )
 
 func TestAnAttemptIsResumed(t *testing.T) {
+	t.Parallel()
 	t.Run("with its container, which is not started again", func(t *testing.T) {
 		b := newBench(t)
 		x := b.left()
@@ -74,6 +75,7 @@ func TestAnAttemptIsResumed(t *testing.T) {
 
 // A program's good end is stored before all of its output has come.
 func TestLogLinesThatCameAfterTheOutcomeAreReadByTheNextProcess(t *testing.T) {
+	t.Parallel()
 	for name, share := range map[string]bool{"of a container that has ended": false, "of one that goes on": true} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t)
@@ -86,8 +88,8 @@ func TestLogLinesThatCameAfterTheOutcomeAreReadByTheNextProcess(t *testing.T) {
 				if !share {
 					return 0
 				}
-				fmt.Fprintln(stdout, handoff.EndLine("r1"))
-				fmt.Fprintln(stderr, handoff.EndLine("r1"))
+				fmt.Fprintln(stdout, capsuleapi.EndLine("r1"))
+				fmt.Fprintln(stderr, capsuleapi.EndLine("r1"))
 				select {
 				case <-ended:
 				case <-ctx.Done():
@@ -95,11 +97,11 @@ func TestLogLinesThatCameAfterTheOutcomeAreReadByTheNextProcess(t *testing.T) {
 				return 0
 			})
 			x := b.execution()
-			x.Durable = true
+			x.run.Durable = true
 			ctx, detach := context.WithCancelCause(t.Context())
 			defer detach(nil)
 			if share {
-				x.LedBy(leaving{detach: detach}, nil)
+				x.run.LedBy(leaving{detach: detach}, nil)
 			}
 			if _, err := x.Attempt(ctx); err != nil && !share {
 				t.Fatal(err)
@@ -109,13 +111,13 @@ func TestLogLinesThatCameAfterTheOutcomeAreReadByTheNextProcess(t *testing.T) {
 				x.saved.Slot.Number = 1
 			}
 			next, well := b.resumed(x), 0
-			next.Record.ExitCode = &well
+			next.run.Record.ExitCode = &well
 			var heard hearing
-			next.LedBy(&heard, nil)
+			next.run.LedBy(&heard, nil)
 			next.Settle(t.Context())
 			slices.Sort(heard.lines)
-			if want := []string{"first", "last"}; !slices.Equal(heard.lines, want) || next.Record.Log.Bytes == 0 {
-				t.Errorf("the next process kept %q, %+v", heard.lines, next.Record.Log)
+			if want := []string{"first", "last"}; !slices.Equal(heard.lines, want) || next.run.Record.Log.Bytes == 0 {
+				t.Errorf("the next process kept %q, %+v", heard.lines, next.run.Record.Log)
 			}
 			if err := next.Remove(t.Context()); err != nil {
 				t.Error(err)
@@ -138,7 +140,7 @@ func (h *hearing) Note(event run.Event) {
 }
 
 // leftUntil is a run that goes on without its process. Its program waits until go is called.
-func (b *bench) leftUntil(program enginetest.Program) (x *execution, proceed func()) {
+func (b *harness) leftUntil(program enginetest.Program) (x *execution, proceed func()) {
 	b.t.Helper()
 	gate := make(chan struct{})
 	b.engine.Program = func(ctx context.Context, spec runtime.ContainerSpec, stdout, stderr io.Writer) int {
@@ -152,9 +154,9 @@ func (b *bench) leftUntil(program enginetest.Program) (x *execution, proceed fun
 		return program(ctx, spec, stdout, stderr)
 	}
 	x = b.execution()
-	x.Durable = true
+	x.run.Durable = true
 	ctx, detach := context.WithCancelCause(b.t.Context())
-	x.LedBy(leaving{detach: detach}, nil)
+	x.run.LedBy(leaving{detach: detach}, nil)
 	if _, err := x.Attempt(ctx); !errors.Is(err, runtime.ErrDetach) {
 		b.t.Fatalf("its process ended with %v", err)
 	}
@@ -163,6 +165,7 @@ func (b *bench) leftUntil(program enginetest.Program) (x *execution, proceed fun
 }
 
 func TestAContainerThatEndedWhileNobodyLooked(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name    string
 		program enginetest.Program
@@ -194,20 +197,22 @@ func TestAContainerThatEndedWhileNobodyLooked(t *testing.T) {
 }
 
 func TestAContainerThatRanOverItsTimeWhileNobodyLooked(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	x, _ := b.leftUntil(succeed)
-	long := x.Record.StartedAt.Add(-x.Limits.Timeout)
-	x.Record.StartedAt = &long
+	long := x.run.Record.StartedAt.Add(-x.run.Limits.Timeout)
+	x.run.Record.StartedAt = &long
 	next := b.resumed(x)
 	began := time.Now()
 	got, err := next.Resume(t.Context())
-	if err != nil || got.Outcome != api.TimedOut || time.Since(began) > x.Limits.Timeout {
+	if err != nil || got.Outcome != api.TimedOut || time.Since(began) > x.run.Limits.Timeout {
 		t.Errorf("%+v, %v after %v", got, err, time.Since(began))
 	}
 	b.ends(next)
 }
 
 func TestARunThatWasCancelledWhileNobodyLooked(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	x, _ := b.leftUntil(succeed)
 	next := b.resumed(x)
@@ -221,23 +226,24 @@ func TestARunThatWasCancelledWhileNobodyLooked(t *testing.T) {
 }
 
 func TestAProcessThatDiesBeforeItsContainerStarts(t *testing.T) {
+	t.Parallel()
 	for _, method := range []string{"Attach", "Start"} {
 		t.Run("asking for "+method, func(t *testing.T) {
 			b := newBench(t)
 			x := b.execution()
-			x.Durable = true
+			x.run.Durable = true
 			ctx, detach := context.WithCancelCause(t.Context())
 			b.at(method, func() { detach(runtime.ErrDetach) })
 			b.breaks("Start", errAway) // its answer is lost with the process
-			if _, err := x.Attempt(ctx); !errors.Is(err, runtime.ErrDetach) || x.State() != api.Starting || b.states() != "created" {
-				t.Fatalf("%v, it is %s with %q", err, x.State(), b.states())
+			if _, err := x.Attempt(ctx); !errors.Is(err, runtime.ErrDetach) || x.run.State() != api.Starting || b.states() != "created" {
+				t.Fatalf("%v, it is %s with %q", err, x.run.State(), b.states())
 			}
 			x.Release()
 			b.breaks("Start", nil)
 			next := b.resumed(x)
 			got, err := next.Resume(t.Context())
-			if err != nil || got.Outcome != api.Success || next.Record.Container == nil || next.State() != api.Running {
-				t.Errorf("%+v, %v, it is %s", got, err, next.State())
+			if err != nil || got.Outcome != api.Success || next.run.Record.Container == nil || next.run.State() != api.Running {
+				t.Errorf("%+v, %v, it is %s", got, err, next.run.State())
 			}
 			if n := strings.Count(b.calls(), "Create"); n != 1 {
 				t.Errorf("%d containers were made", n)
@@ -248,15 +254,15 @@ func TestAProcessThatDiesBeforeItsContainerStarts(t *testing.T) {
 	t.Run("asking for Create, of which nothing came", func(t *testing.T) {
 		b := newBench(t)
 		x := b.execution()
-		x.Durable = true
-		if err := errors.Join(x.Enter(api.Starting, ""), os.Mkdir(x.AttemptDir(), 0o700), os.WriteFile(filepath.Join(x.AttemptDir(), "half"), nil, 0o600)); err != nil {
+		x.run.Durable = true
+		if err := errors.Join(x.run.Enter(api.Starting, ""), os.Mkdir(x.run.AttemptDir(), 0o700), os.WriteFile(filepath.Join(x.run.AttemptDir(), "half"), nil, 0o600)); err != nil {
 			t.Fatal(err)
 		}
 		next := b.resumed(x)
-		if got, err := next.Resume(t.Context()); err != nil || got.Outcome != api.Success || next.State() != api.Running {
+		if got, err := next.Resume(t.Context()); err != nil || got.Outcome != api.Success || next.run.State() != api.Running {
 			t.Errorf("%+v, %v", got, err)
 		}
-		if _, err := os.Stat(filepath.Join(next.AttemptDir(), "half")); err == nil {
+		if _, err := os.Stat(filepath.Join(next.run.AttemptDir(), "half")); err == nil {
 			t.Error("what the dead process had begun is still there")
 		}
 		b.ends(next)
@@ -264,6 +270,7 @@ func TestAProcessThatDiesBeforeItsContainerStarts(t *testing.T) {
 }
 
 func TestAnEngineThatFailsWhileARunIsResumed(t *testing.T) {
+	t.Parallel()
 	for _, method := range []string{"ContainersByLabel", "NextExit", "Inspect", "Logs", "Image"} {
 		t.Run(method, func(t *testing.T) {
 			b := newBench(t)
@@ -274,7 +281,7 @@ func TestAnEngineThatFailsWhileARunIsResumed(t *testing.T) {
 				t.Errorf("error %v", err)
 			}
 			b.breaks(method, nil)
-			if conn, err := net.Dial("unix", filepath.Join(next.AttemptDir(), "aod", "aod.sock")); err == nil {
+			if conn, err := net.Dial("unix", filepath.Join(next.run.AttemptDir(), "aod", "aod.sock")); err == nil {
 				conn.Close()
 				t.Error("its capsule API is still served")
 			}
@@ -323,12 +330,13 @@ type kept struct {
 func (k kept) Logged() run.Lines { return k.lines }
 
 func TestTheLogOfAnAdoptedContainerGoesOn(t *testing.T) {
+	t.Parallel()
 	for want, had := range map[string]run.Lines{"before after": {}, "after": {Stdout: 1}, "": {Stdout: 2}} {
 		b := newBench(t)
 		x, proceed := b.leftUntil(reports(3, report(3, nil)))
 		next := b.resumed(x)
 		var log lines
-		next.LedBy(kept{lines: had}, log.observe)
+		next.run.LedBy(kept{lines: had}, log.observe)
 		proceed()
 		if _, err := next.Resume(t.Context()); err != nil {
 			t.Fatal(err)
@@ -343,22 +351,23 @@ func TestTheLogOfAnAdoptedContainerGoesOn(t *testing.T) {
 // A creation may be under way when its process dies. Its container turns up when the next one
 // makes its own.
 func TestAContainerWhoseNameIsTakenIsAdopted(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	x := b.execution()
-	x.Durable = true
-	if err := x.Enter(api.Starting, ""); err != nil {
+	x.run.Durable = true
+	if err := x.run.Enter(api.Starting, ""); err != nil {
 		t.Fatal(err)
 	}
 	next := b.resumed(x)
 	b.engine.Program = reports(0, nil)
 	b.at("Create", func() {
-		must(os.WriteFile(filepath.Join(next.AttemptDir(), "report"), nil, 0o600))
+		must(os.WriteFile(filepath.Join(next.run.AttemptDir(), "report"), nil, 0o600))
 		_, err := b.engine.Create(t.Context(), runtime.ContainerSpec{
 			Name: "aod-r1", Image: "debian", LogBytes: 100,
 			Labels: map[string]string{runtime.LabelRun: "r1", runtime.LabelOwner: "me", runtime.LabelAttempt: "1"},
 			Mounts: []runtime.Mount{
-				{Source: filepath.Join(next.AttemptDir(), "io"), Target: "/io"},
-				{Source: filepath.Join(next.AttemptDir(), "report"), Target: initreport.Path},
+				{Source: filepath.Join(next.run.AttemptDir(), "io"), Target: "/io"},
+				{Source: filepath.Join(next.run.AttemptDir(), "report"), Target: initreport.Path},
 			},
 		})
 		must(err)
@@ -372,6 +381,7 @@ func TestAContainerWhoseNameIsTakenIsAdopted(t *testing.T) {
 
 // Another run, or another home on the same engine, may have containers that look alike.
 func TestOnlyTheRunsOwnContainersAreAdopted(t *testing.T) {
+	t.Parallel()
 	for name, change := range map[string]map[string]string{
 		"of another home":  {runtime.LabelOwner: "you"},
 		"of another run":   {runtime.LabelRun: "r2"},
@@ -388,12 +398,12 @@ func TestOnlyTheRunsOwnContainersAreAdopted(t *testing.T) {
 				t.Fatal(err)
 			}
 			x := b.execution()
-			x.Durable = true
-			if err := x.Enter(api.Starting, ""); err != nil {
+			x.run.Durable = true
+			if err := x.run.Enter(api.Starting, ""); err != nil {
 				t.Fatal(err)
 			}
 			next := b.resumed(x)
-			if got, err := next.Resume(t.Context()); err != nil || got.Outcome != api.Success || next.Record.Container.ID == id {
+			if got, err := next.Resume(t.Context()); err != nil || got.Outcome != api.Success || next.run.Record.Container.ID == id {
 				t.Errorf("%+v, %v", got, err)
 			}
 			next.Settle(t.Context())

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/capsule"
 	"github.com/agent-on-demand/aod/capsule/au"
@@ -34,25 +35,14 @@ type Extra struct {
 	StdinBytes int64
 }
 
-// extra returns the Extra of a request, or the operator's settings if it has none.
-func (c *Containers) extra(given any, name string) Extra {
-	if own, ok := given.(Extra); ok {
-		return own
-	}
-	return c.opts.Units[name]
-}
-
-// modelDir is where a unit finds its model in the sandbox.
-const modelDir = "/models"
-
 // agenticUnit is the program of an Agentic Unit: a filter from stdin to JSON on stdout.
 type agenticUnit struct{}
 
 func (agenticUnit) noun() string { return "unit" }
 
 // check refuses files and a stdin that no unit takes, before anything starts.
-func (agenticUnit) check(c *Containers, req run.Request, ready run.Input) error {
-	limit := cmp.Or(c.extra(req.Extra, req.Unit.Name).StdinBytes, au.DefaultStdinBytes)
+func (agenticUnit) check(m *machine, req run.Request, ready run.Input) error {
+	limit := cmp.Or(m.extra(req.Extra, req.Unit.Name).StdinBytes, au.DefaultStdinBytes)
 	for _, f := range ready.Files {
 		size, err := sizeOf(f.Source)
 		if err != nil {
@@ -73,10 +63,10 @@ func (agenticUnit) limits(of runtime.Limits) runtime.Limits {
 
 func (agenticUnit) loadsAhead() bool { return false } // its arguments come with the run
 
-func (agenticUnit) waiting(c *Containers, u *unit.Unit, spec *runtime.Spec) (err error) {
+func (agenticUnit) completeWarmSpec(m *machine, u *unit.Unit, spec *runtime.Spec) (err error) {
 	spec.Filter, spec.Stdio = &runtime.Filter{}, &runtime.Stdio{}
-	if model := c.opts.Units[u.Name].ModelPath; model != "" {
-		spec.Filter.Model, err = c.modelMount(model)
+	if model := m.opts.Units[u.Name].ModelPath; model != "" {
+		spec.Filter.Model, err = modelMount(m.engine, model)
 	}
 	return err
 }
@@ -84,16 +74,16 @@ func (agenticUnit) waiting(c *Containers, u *unit.Unit, spec *runtime.Spec) (err
 // prepare makes the sandbox a filter. It checks the arguments and the stdin against the model
 // card before the container starts.
 func (agenticUnit) prepare(ctx context.Context, x *execution, spec *runtime.Spec, layout runtime.Layout) error {
-	c, extra := x.containers, x.containers.extra(x.Extra, x.Unit.Name)
-	card, err := c.card(ctx, x.Run, *spec, layout.Dir)
+	extra := x.machine.extra(x.run.Extra, x.run.Unit.Name)
+	card, err := x.cards.of(ctx, x.run, *spec, layout.Dir)
 	if err != nil {
 		return err
 	}
 	x.card = card
 	if odd := card.OddText(); odd != "" {
-		x.Warn("%s; `aod au check` tells all of it", odd)
+		x.run.Warn("%s; `aod au check` tells all of it", odd)
 	}
-	call, err := x.auCall()
+	call, err := auCall(x.run)
 	if err != nil {
 		return err
 	}
@@ -103,7 +93,7 @@ func (agenticUnit) prepare(ctx context.Context, x *execution, spec *runtime.Spec
 	given := au.Call{Args: call.Args, Prompt: call.Prompt, Env: call.Env}
 	spec.Filter, spec.Stdio = &runtime.Filter{}, stdinFrom(call.Stdin)
 	if extra.ModelPath != "" {
-		if spec.Filter.Model, err = c.modelMount(extra.ModelPath); err != nil {
+		if spec.Filter.Model, err = modelMount(x.machine.engine, extra.ModelPath); err != nil {
 			return err
 		}
 		given.ModelPath = spec.Filter.Model.Target
@@ -131,11 +121,11 @@ func stdinFrom(name string) *runtime.Stdio {
 }
 
 // auCall reads the input, which keeps the contract that all Agentic Units have.
-func (x *execution) auCall() (call capsule.AUCall, err error) {
-	if err := json.Unmarshal(x.Input.Payload.JSON(), &call); err != nil {
+func auCall(r *run.Run) (call capsule.AUCall, err error) {
+	if err := json.Unmarshal(r.Input.Payload.JSON(), &call); err != nil {
 		return call, fmt.Errorf("decode call: %w", err)
 	}
-	if refs := x.Unit.Contract.Input.FileRefs(x.Input.Payload); len(refs) > 0 {
+	if refs := r.Unit.Contract.Input.FileRefs(r.Input.Payload); len(refs) > 0 {
 		call.Stdin = refs[0].Name // clean
 	}
 	return call, nil
@@ -174,4 +164,66 @@ func mediaTypes(media []au.Media) string {
 		types = append(types, m.Type)
 	}
 	return run.Bounded(strings.Join(types, ", "), run.MaxType)
+}
+
+// collect decides what the end of an Agentic Unit means that wasn't stopped. The exit code
+// decides, and with 0 the stdout has to keep the specification.
+func (agenticUnit) collect(_ context.Context, x *execution, end runtime.End) (run.Result, error) {
+	switch exit := au.ExitMeaning(end.ExitCode, x.card); exit.Class {
+	case au.ExitSuccess:
+	case au.ExitNotStarted:
+		return programMissing(x.run.Record.Unit, end.ExitCode, "").result(), nil
+	default:
+		return unitFailed(exit), nil
+	}
+	f, err := x.attempt.layout.OpenStdout()
+	if err != nil {
+		return run.Result{}, fmt.Errorf("read stdout: %w", err)
+	}
+	defer func() { _ = f.Close() }() // read only
+	output, err := au.ParseOutput(f, x.attempt.limits.ResultBytes)
+	var wrong *au.OutputError
+	if errors.As(err, &wrong) {
+		return wrongStdout(wrong), nil
+	}
+	if err != nil {
+		return run.Result{}, fmt.Errorf("read stdout: %w", err)
+	}
+	for _, warning := range output.Warnings() {
+		x.run.Warn("%s", warning)
+	}
+	x.verdict.noteLimits(end)
+	success := 0
+	return run.Result{State: api.Completed, Outcome: api.Success, ExitCode: &success, Output: output.JSON()}, nil
+}
+
+// unitFailed is the result of a unit that failed by itself.
+func unitFailed(exit au.Exit) run.Result {
+	category := api.CategoryAgent
+	if exit.Class == au.ExitInvalidInput {
+		category = api.CategoryPermanent
+	}
+	return run.Failed(api.CapsuleError, exit.Code, &api.RunError{
+		Category: category, Kind: string(exit.Class),
+		Message: fmt.Sprintf("the unit failed: %s (exit code %d)", run.Bounded(exit.Name, run.MaxType), exit.Code),
+		Hint:    "its log, which is its stderr, says more",
+	})
+}
+
+// wrongStdout is the result of a unit that exited with 0 without a valid stdout.
+func wrongStdout(wrong *au.OutputError) run.Result {
+	return run.Failed(api.ContractViolation, exitContract, &api.RunError{
+		Category: api.CategoryAgent, Kind: string(api.ContractViolation), Type: string(wrong.Problem),
+		Message: "the unit exited with 0, but its stdout is not one JSON document: " + wrong.Message,
+		Hint:    wrong.Hint,
+	})
+}
+
+// wroteTooMuch returns the limit of a unit that wrote too much, to stdout or to a file.
+func (agenticUnit) wroteTooMuch(limits runtime.Limits) *runtime.LimitError {
+	return &runtime.LimitError{
+		Limit: "output",
+		Message: fmt.Sprintf("the unit was stopped when it had written %s, to stdout or to a file; its result "+
+			"may have %s", megabytes(limits.DiskBytes), megabytes(limits.ResultBytes)),
+	}
 }

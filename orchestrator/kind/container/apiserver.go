@@ -9,28 +9,27 @@ import (
 
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/handoff"
+	"github.com/agent-on-demand/aod/handoff/capsuleapi"
 	"github.com/agent-on-demand/aod/orchestrator/pool"
 	"github.com/agent-on-demand/aod/orchestrator/run"
 	"github.com/agent-on-demand/aod/runtime"
 )
 
-// apiServer is the capsule API of one attempt, on a socket of its own.
-type apiServer struct {
-	calls      run.ChildRuns
-	handler    *handoff.Handler
-	dispatcher *handoff.Dispatcher // of a sandbox that waited; else nil
-	continues  bool                // see pool.ReuseSlot
-	stop       context.CancelFunc
-	served     chan struct{}
+// apis make the capsule APIs of a run's attempts.
+type apis struct {
+	run     *run.Run
+	machine *machine
+	saved   *saved
+	kept    *apiServer // which a program goes on using while the engine is away; nil: none
 }
 
-// openAPI listens on the socket in the attempt's directory. A container that is there
+// open listens on the socket in the attempt's directory. A container that is there
 // already finds it at the same place. One that was kept goes on.
-func (x *execution) openAPI(ctx context.Context, layout runtime.Layout, limits runtime.Limits) (*apiServer, error) {
-	if kept := x.takeKept(); kept != nil {
+func (a *apis) open(ctx context.Context, layout runtime.Layout, limits runtime.Limits) (*apiServer, error) {
+	if kept := a.takeKept(); kept != nil {
 		return kept, nil
 	}
-	a, err := x.newAPI(layout, limits)
+	server, err := a.make(layout, limits)
 	if err != nil {
 		return nil, err
 	}
@@ -38,63 +37,52 @@ func (x *execution) openAPI(ctx context.Context, layout runtime.Layout, limits r
 	if err != nil {
 		return nil, fmt.Errorf("capsule api: %w", err)
 	}
-	ctx, a.stop = context.WithCancel(ctx)
-	a.served = make(chan struct{})
+	ctx, server.stop = context.WithCancel(ctx)
+	server.served = make(chan struct{})
 	go func() {
-		defer close(a.served)
-		if err := a.handler.Serve(ctx, listener); err != nil {
-			x.containers.logger.Warn("capsule api ended badly", "run", x.ID, fault.LogAttr(err))
+		defer close(server.served)
+		if err := server.handler.Serve(ctx, listener); err != nil {
+			a.machine.logger.Warn("capsule api ended badly", "run", a.run.ID, fault.LogAttr(err))
 		}
 	}()
-	return a, nil
+	return server, nil
 }
 
-// takeAPI assigns the API of a warm sandbox to the attempt: its program gets the run.
-func (x *execution) takeAPI(s *pool.Sandbox, limits runtime.Limits) (*apiServer, error) {
-	a, err := x.newAPI(s.Layout, limits)
+// take assigns the API of a warm sandbox to the attempt: its program gets the run.
+func (a *apis) take(s *pool.Sandbox, limits runtime.Limits) (*apiServer, error) {
+	server, err := a.make(s.Layout, limits)
 	if err != nil {
 		return nil, err
 	}
-	a.dispatcher, a.stop, a.served = s.API, s.Stop, s.Served
-	s.API.Assign(a.handler)
-	return a, nil
+	server.dispatcher, server.stop, server.served = s.API, s.Stop, s.Served
+	s.API.Assign(server.handler)
+	return server, nil
 }
 
-// newAPI makes an API that is not served yet.
-func (x *execution) newAPI(layout runtime.Layout, limits runtime.Limits) (*apiServer, error) {
+// make makes an API that is not served yet.
+func (a *apis) make(layout runtime.Layout, limits runtime.Limits) (*apiServer, error) {
 	if err := os.MkdirAll(placedIn(layout), 0o700); err != nil {
 		return nil, run.StorageFault(err)
 	}
-	calls := x.Calls()
-	limit := x.Handoffs
+	calls := a.run.Calls()
+	limit := a.run.Handoffs
 	limit.ResultBytes = limits.ResultBytes
-	a := &apiServer{
-		calls: calls, continues: x.saved.Slot.Continues(),
-		handler: handoff.NewHandler(x.caller(layout, x.Deadline(limits.Timeout)), calls, limit, x.containers.logger,
+	server := &apiServer{
+		calls: calls, continues: a.saved.Slot.Continues(),
+		handler: capsuleapi.NewHandler(a.caller(layout, a.run.Deadline(limits.Timeout)), calls, limit,
+			a.machine.logger,
 			calls.Mounts()...),
 	}
-	a.handler.Remember(calls.Keys()...)
-	return a, nil
-}
-
-// asked reports whether the program has asked for its run.
-func (a *apiServer) asked() bool { return a != nil && a.handler.Asked() }
-
-// done returns a channel that is closed when the attempt has ended and its container goes on.
-// It returns nil if the container serves one run only.
-func (a *apiServer) done() <-chan struct{} {
-	if a == nil || !a.continues {
-		return nil
-	}
-	return a.handler.Posted()
+	server.handler.Remember(calls.Keys()...)
+	return server, nil
 }
 
 // caller describes the run to the broker.
-func (x *execution) caller(layout runtime.Layout, deadline time.Time) handoff.Caller {
-	caller := x.Caller(deadline)
+func (a *apis) caller(layout runtime.Layout, deadline time.Time) handoff.Caller {
+	caller := a.run.Caller(deadline)
 	caller.Outgoing, caller.Incoming, caller.Placed = layout.Outgoing(), layout.Incoming(), placedIn(layout)
 	caller.Result = layout.PostedResult()
-	if slot := x.saved.Slot; slot.Continues() {
+	if slot := a.saved.Slot; slot.Continues() {
 		caller.Reuse = true
 		if slot.Told {
 			caller.Remaining = slot.Remaining
@@ -110,6 +98,57 @@ func (x *execution) caller(layout runtime.Layout, deadline time.Time) handoff.Ca
 
 // placedIn returns the path where the broker remembers which files it brought back.
 func placedIn(layout runtime.Layout) string { return filepath.Join(layout.Dir, "placed") }
+
+// keep keeps the capsule API of a program that goes on while the engine is away: its calls are
+// under way, and it makes others. The line to an engine elsewhere has gone with that: calls are
+// joined by their keys over the next one.
+func (a *apis) keep(server *apiServer) {
+	if runtime.IsRemote(a.machine.engine) {
+		server.close(runtime.ErrDetach)
+		return
+	}
+	a.kept = server
+}
+
+// takeKept returns the API that was kept; nil: none was.
+func (a *apis) takeKept() *apiServer {
+	kept := a.kept
+	a.kept = nil
+	return kept
+}
+
+// drop ends the API that was kept, if nobody took it.
+func (a *apis) drop(cause error) { a.takeKept().close(cause) }
+
+// note records what the program asked in vain. It is called when the program can't ask
+// any more.
+func (a *apis) note(server *apiServer) {
+	for _, warning := range server.handler.Warnings() {
+		a.run.Warn("%s", warning)
+	}
+}
+
+// apiServer is the capsule API of one attempt, on a socket of its own.
+type apiServer struct {
+	calls      run.ChildRuns
+	handler    *capsuleapi.Handler
+	dispatcher *capsuleapi.Dispatcher // of a sandbox that waited; else nil
+	continues  bool                   // see pool.ReuseSlot
+	stop       context.CancelFunc
+	served     chan struct{}
+}
+
+// asked reports whether the program has asked for its run.
+func (a *apiServer) asked() bool { return a != nil && a.handler.Asked() }
+
+// done returns a channel that is closed when the attempt has ended and its container goes on.
+// It returns nil if the container serves one run only.
+func (a *apiServer) done() <-chan struct{} {
+	if a == nil || !a.continues {
+		return nil
+	}
+	return a.handler.Posted()
+}
 
 // endCallsWith ends the calls when ctx ends, at the same time as the container.
 func (a *apiServer) endCallsWith(ctx context.Context) (stop func() bool) {

@@ -25,6 +25,7 @@ func socket(dir string) *http.Client {
 }
 
 func TestTheCapsuleAPILastsAsLongAsItsRun(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	var whileItRuns int
 	b.runs(func(ctx context.Context, spec runtime.ContainerSpec, stdout, stderr io.Writer) int {
@@ -37,7 +38,7 @@ func TestTheCapsuleAPILastsAsLongAsItsRun(t *testing.T) {
 	if got, err := x.Attempt(t.Context()); err != nil || got.Outcome != api.Success || whileItRuns != http.StatusOK || !x.attempt.api.asked() {
 		t.Errorf("%+v, %v: it was answered %d", got, err, whileItRuns)
 	}
-	if answer := do(t.Context(), socket(filepath.Join(x.AttemptDir(), "aod")), http.MethodGet, "/health", ""); answer != nil {
+	if answer := do(t.Context(), socket(filepath.Join(x.run.AttemptDir(), "aod")), http.MethodGet, "/health", ""); answer != nil {
 		t.Errorf("after its end it is answered %d", answer.StatusCode)
 	}
 	b.ends(x)
@@ -45,6 +46,7 @@ func TestTheCapsuleAPILastsAsLongAsItsRun(t *testing.T) {
 
 // A program finds its API again where it was, whatever process serves it.
 func TestTheAPIOfAResumedRunIsWhereItWas(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	x, proceed := b.leftUntil(succeed)
 	next := b.resumed(x)
@@ -54,7 +56,7 @@ func TestTheAPIOfAResumedRunIsWhereItWas(t *testing.T) {
 		done <- err
 	}()
 	testkit.Eventually(t, "the API is served at the same place again", func() bool {
-		answer := do(t.Context(), socket(filepath.Join(x.AttemptDir(), "aod")), http.MethodGet, "/run", "")
+		answer := do(t.Context(), socket(filepath.Join(x.run.AttemptDir(), "aod")), http.MethodGet, "/run", "")
 		return answer != nil && answer.StatusCode == http.StatusOK
 	})
 	proceed()

@@ -1,10 +1,8 @@
 package container
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"os"
 	"time"
 
 	"github.com/agent-on-demand/aod/api"
@@ -49,123 +47,28 @@ const (
 	posted                 // the run, whose result was posted; the program may serve another
 )
 
-// start prepares the attempt's directory and starts its container.
-func (x *execution) start(ctx context.Context, image runtime.Image) (*attempt, error) {
-	layout, err := x.place(image)
-	if err != nil {
-		return nil, err
-	}
-	spec := x.spec(image)
-	if err := x.program.prepare(ctx, x, &spec, layout); err != nil {
-		return nil, err
-	}
-	secrets, err := x.secretEnv()
-	if err != nil {
-		return nil, err
-	}
-	spec.Park = len(secrets) > 0 && spec.Console == nil
-	if spec.Patch, err = x.patch.place(layout.Dir); err != nil {
-		return nil, err
-	}
-	layout = layout.At(x.containers.engine, spec)
-	a := &attempt{x: x, layout: layout, limits: spec.Limits, log: runtime.NewLog(spec.Limits.LogBytes, x.Log)}
-	if a.api, err = x.openAPI(ctx, layout, spec.Limits); err != nil {
-		return nil, err
-	}
-	a.sandbox, err = x.containers.startSandbox(ctx, spec, layout, a.log)
-	if err == nil && spec.Park {
-		err = x.begin(ctx, a.sandbox, spec, secrets)
-	}
-	if err != nil {
-		x.leave(ctx, a.api, err)
-		return nil, err
-	}
-	timings := a.sandbox.Timings()
-	x.Record.Container = &api.Container{ID: a.sandbox.ID()}
-	x.Record.Timings.Create, x.Record.Timings.Start = run.Milliseconds(timings.Create), run.Milliseconds(timings.Start)
-	return a, nil
-}
-
-// startSandbox starts a sandbox. It bounds how many starts the engine has at once.
-func (c *Containers) startSandbox(
-	ctx context.Context, spec runtime.Spec, layout runtime.Layout, log *runtime.Log,
-) (*runtime.Sandbox, error) {
-	if err := c.Confined(ctx); err != nil {
-		return nil, err
-	}
-	if err := acquire(ctx, c.starts); err != nil {
-		return nil, err
-	}
-	defer c.starts.Release(1)
-	spec.UID = c.uidOf(ctx, cmp.Or(spec.Session, spec.Run))
-	ctx, span := startSpan(ctx, "start")
-	defer span.End()
-	return runtime.Start(ctx, c.engine, spec, layout, log)
-}
-
-// adopted returns the attempt of a container that an earlier process started.
-func (x *execution) adopted(ctx context.Context, container string) (*attempt, error) {
-	image, err := x.containers.ensureImage(ctx, x.Run)
-	if err != nil {
-		return nil, err
-	}
-	if _, err := x.secretEnv(); err != nil { // they are to be hidden; the program has had them
-		x.Warn("secrets of the run can't be read any more, and aren't hidden in what it tells from here on")
-	}
-	spec := x.spec(image)
-	log := x.resumedLog(spec.Limits.LogBytes)
-	layout := runtime.OpenLayout(x.AttemptDir(), x.InputDir())
-	if _, err := os.Stat(x.OutputDir()); err == nil { // the earlier process came as far as that
-		layout.Output = x.OutputDir()
-	}
-	layout = x.withSession(layout)
-	x.program.adopt(x, &spec)
-	layout = layout.At(x.containers.engine, spec)
-	server, err := x.openAPI(ctx, layout, spec.Limits)
-	if err != nil {
-		return nil, err
-	}
-	sandbox, err := runtime.Adopt(ctx, x.containers.engine, container, spec, layout, log)
-	if err != nil {
-		x.leave(ctx, server, err)
-		return nil, err
-	}
-	return &attempt{x: x, sandbox: sandbox, layout: layout, limits: spec.Limits, log: log, api: server}, nil
-}
-
-// place prepares the attempt's directory: /io with the input and its files. If a dead process left
-// one, nothing was started in it.
-func (x *execution) place(image runtime.Image) (runtime.Layout, error) {
-	layout, err := x.containers.newLayout(x.AttemptDir(), image, x.InputDir())
-	if err != nil {
-		return layout, err
-	}
-	layout = x.withSession(layout)
-	return layout, errors.Join(x.makeSession(layout), layout.WriteInput(x.Input.Payload.JSON()))
-}
-
 // wait enters Running and returns the end of the container, which ends by itself, at its time
 // limit, or when ctx ends.
 func (a *attempt) wait(ctx context.Context) (runtime.End, error) {
 	x := a.x
-	if x.State() != api.Running { // as it is when the container was adopted
+	if x.run.State() != api.Running { // as it is when the container was adopted
 		started := a.startedAt().UTC()
-		x.Record.StartedAt = &started
-		if err := x.Enter(api.Running, ""); err != nil {
+		x.run.Record.StartedAt = &started
+		if err := x.run.Enter(api.Running, ""); err != nil {
 			return runtime.End{}, err
 		}
 	}
 	began := time.Now()
-	limited, stop := context.WithTimeoutCause(ctx, a.limits.Timeout-time.Since(*x.Record.StartedAt), run.ErrTimeout)
+	limited, stop := context.WithTimeoutCause(ctx, a.limits.Timeout-time.Since(*x.run.Record.StartedAt), run.ErrTimeout)
 	defer stop()
 	defer a.api.endCallsWith(limited)()
-	limited, left := x.whileTalking(limited)
+	limited, left := x.talk.during(limited, a.log)
 	defer left()
 	var end runtime.End
 	var err error
 	a.lending(func() { end, err = a.sandbox.WaitOrPosted(limited, a.api.done()) })
 	a.ending = endingOf(end)
-	x.Record.Timings.Run = run.Milliseconds(time.Since(began))
+	x.run.Record.Timings.Run = run.Milliseconds(time.Since(began))
 	if x.entersAgain(ctx, err) {
 		return end, err
 	}
@@ -173,7 +76,7 @@ func (a *attempt) wait(ctx context.Context) (runtime.End, error) {
 		x.talk.session.End(fault.Wrap(fault.Unavailable, err, "%s", connectionBroke).WithHint("begin a new session"))
 	}
 	if a.ending == exited {
-		a.x.noteLog(a.log)
+		a.x.log.note(a.log)
 	}
 	if fault.Is(err, fault.NotFound) {
 		err = vanished(err)
@@ -194,7 +97,7 @@ func endingOf(end runtime.End) ending {
 // startedAt returns when the attempt's time began. A warm container ran before that.
 func (a *attempt) startedAt() time.Time {
 	started := a.sandbox.StartedAt()
-	transitions := a.x.Record.Transitions
+	transitions := a.x.run.Record.Transitions
 	if began := transitions[len(transitions)-1].At; a.origin != fresh && started.Before(began) {
 		return began
 	}
@@ -217,24 +120,6 @@ func (a *attempt) leaveAPI(cause error) {
 	a.api.close(cause)
 }
 
-// noteLog records how much the program wrote.
-func (x *execution) noteLog(log *runtime.Log) {
-	stats := &x.Record.Log
-	before := stats.Truncated
-	stats.Bytes, stats.Truncated = log.Bytes()
-	if stats.Truncated && !before {
-		x.Warn("the log was cut: the %s wrote more than its limit (limits.log)", x.program.noun())
-	}
-}
-
-// noteCalls records what the program asked in vain. It is called when the program can't ask
-// any more.
-func (x *execution) noteCalls(a *apiServer) {
-	for _, warning := range a.handler.Warnings() {
-		x.Warn("%s", warning)
-	}
-}
-
 // logTime bounds the wait for the end of a log.
 const logTime = 5 * time.Second
 
@@ -249,7 +134,7 @@ func (a *attempt) awaitLog(ctx context.Context) {
 	for left := entries; left > 0 && !whole && a.isLost(ctx) && a.rejoin(ctx) == nil; left-- {
 		whole = a.logEnds()
 	}
-	a.x.noteLog(a.log)
+	a.x.log.note(a.log)
 }
 
 // logEnds waits for the end of what the run wrote, and reports whether it came.
@@ -264,7 +149,7 @@ func (a *attempt) logEnds() bool {
 	case <-over:
 	case <-a.log.Ended(): // the container broke off, or the connection to the engine
 	case <-late.C:
-		a.x.Warn("the log may lack its end, the engine didn't pass it on in time")
+		a.x.run.Warn("the log may lack its end, the engine didn't pass it on in time")
 	}
 	if a.ending == posted {
 		return pause.Over(over)
@@ -277,25 +162,118 @@ func (a *attempt) logEnds() bool {
 func (a *attempt) settle(ctx context.Context) {
 	exit, err := a.settled(context.WithoutCancel(ctx))
 	if err = errors.Join(err, exit.Err); err != nil || exit.Code != 0 {
-		a.x.containers.logger.Warn("container ended otherwise than its program", "run", a.x.ID, "container",
+		a.x.machine.logger.Warn("container ended otherwise than its program", "run", a.x.run.ID, "container",
 			a.sandbox.ID(), "exit_code", exit.Code, fault.LogAttr(err))
 	}
 }
 
-// vanished returns the fault of a container that somebody removed during the run.
-func vanished(err error) error {
-	return fault.Wrap(fault.Unavailable, err, "the run's container vanished").
-		WithHint("somebody removed it from the engine; run it again")
-}
-
-// limits returns the limits of the run's attempts.
-func (x *execution) limits() runtime.Limits { return x.program.limits(x.Limits) }
-
-func (x *execution) spec(image runtime.Image) runtime.Spec {
-	spec := x.containers.spec(x.Unit, x.ID, image)
-	spec.Root, spec.Attempt, spec.Durable, spec.Limits = x.Lineage.Root, x.Run.Attempt, x.Durable, x.limits()
-	if x.Session != nil {
-		spec.Session = x.Session.ID
+// isLost reports whether the connection broke over which the log and the container's end were to
+// come. Another process reads on where this one isn't Durable.
+func (a *attempt) isLost(ctx context.Context) bool {
+	if !a.x.run.Durable || !pause.Over(a.log.Ended()) {
+		return false
 	}
-	return spec
+	_, err := a.settled(context.WithoutCancel(ctx))
+	return errors.Is(err, runtime.ErrUnreachable)
 }
+
+// rejoin adopts the container of an attempt that has its result, for the rest of its log.
+func (a *attempt) rejoin(ctx context.Context) error {
+	x := a.x
+	a.sandbox.Release()
+	a.shared, x.log.again = nil, true
+	_ = pause.For(ctx, lookAgain) // an end is seen below
+	if _, err := x.machine.await(ctx); err != nil {
+		return err
+	}
+	log := x.log.resumed(a.limits.LogBytes)
+	sandbox, err := runtime.Adopt(ctx, x.machine.engine, a.sandbox.ID(),
+		runtime.Spec{Limits: a.limits, Durable: true}, a.layout, log)
+	if err == nil {
+		a.sandbox, a.log, a.exit = sandbox, log, nil
+	}
+	return err
+}
+
+// removal removes the container of an attempt whose program has ended, while the result is
+// read: nothing of that is in the container. It is for runs that end with this process. The
+// container of a durable run stays until the outcome is stored: it is what another process
+// goes on with.
+type removal struct {
+	over chan struct{} // closed when what follows is known
+
+	exit      runtime.Exit
+	unsettled error
+	err       error
+}
+
+// removeAhead begins the removal, unless the container may be needed again.
+func (a *attempt) removeAhead(ctx context.Context) {
+	if a.x.run.Durable || a.ending == posted {
+		return
+	}
+	ctx = context.WithoutCancel(ctx)
+	r := &removal{over: make(chan struct{})}
+	a.removal = r
+	go func() { // remove waits for it
+		defer close(r.over)
+		if a.ending == reported {
+			r.exit, r.unsettled = a.sandbox.AwaitExit(ctx)
+		}
+		r.err = a.sandbox.Remove(ctx)
+	}()
+}
+
+// exit is a container's own end, or why it isn't known.
+type exit struct {
+	runtime.Exit
+	err error
+}
+
+// settled returns the container's own end, after that of its program was reported. The engine tells
+// it once.
+func (a *attempt) settled(ctx context.Context) (runtime.Exit, error) {
+	if a.removal != nil {
+		<-a.removal.over
+		return a.removal.exit, a.removal.unsettled
+	}
+	if a.exit == nil {
+		end, err := a.sandbox.AwaitExit(ctx)
+		a.exit = &exit{end, err}
+	}
+	return a.exit.Exit, a.exit.err
+}
+
+// remove removes the container, or returns when that is done.
+func (a *attempt) remove(ctx context.Context) error {
+	if a.removal == nil {
+		return a.sandbox.Remove(ctx)
+	}
+	<-a.removal.over
+	return a.removal.err
+}
+
+// waitFor waits until is returns true, and reports whether it did. It gives up at the limit,
+// when the sandbox has ended, or when ctx ends.
+func (a *attempt) waitFor(ctx context.Context, limit time.Duration, is func() bool) bool {
+	tick := time.NewTicker(reusePoll)
+	defer tick.Stop()
+	for end := time.Now().Add(limit); !is(); {
+		if !a.sandbox.Running() || time.Now().After(end) {
+			return false
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return false
+		}
+	}
+	return true
+}
+
+const (
+	// askTime bounds the wait until the program asks for another run.
+	askTime = 5 * time.Second
+	// reusePoll is the interval of checks meanwhile.
+	reusePoll = 2 * time.Millisecond
+)

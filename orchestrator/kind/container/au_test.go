@@ -73,7 +73,7 @@ func (f *filter) asked() int {
 var unitFiles = map[string]string{"agent.yaml": "name: worker\nkind: au\n", "tools.yaml": "", "schema.json": ""}
 
 // newUnit is a bench whose unit is an Agentic Unit that does something.
-func newUnit(t *testing.T, does func(started) int) (*bench, *filter) {
+func newUnit(t *testing.T, does func(started) int) (*harness, *filter) {
 	t.Helper()
 	b := newBench(t, unitFiles)
 	f := &filter{does: does, card: func(out string) int { return started{out: out}.prints(filterCard) }}
@@ -82,10 +82,10 @@ func newUnit(t *testing.T, does func(started) int) (*bench, *filter) {
 }
 
 // given is a run of the unit with a stdin.
-func (b *bench) given(stdin, more string) *execution {
+func (b *harness) given(stdin, more string) *execution {
 	b.t.Helper()
 	x := b.executionOf("r1", `{"stdin":"doc"`+more+`}`)
-	must(os.WriteFile(filepath.Join(x.InputDir(), "doc"), []byte(stdin), 0o600))
+	must(os.WriteFile(filepath.Join(x.run.InputDir(), "doc"), []byte(stdin), 0o600))
 	return x
 }
 
@@ -100,6 +100,7 @@ func counts(s started) int {
 }
 
 func TestAUnitGetsItsCall(t *testing.T) {
+	t.Parallel()
 	model := filepath.Join(t.TempDir(), "tiny.gguf")
 	must(os.WriteFile(model, nil, 0o600))
 	b, f := newUnit(t, counts)
@@ -109,7 +110,7 @@ func TestAUnitGetsItsCall(t *testing.T) {
 		t.Errorf("%+v %+v\n%s, want\n%s", got, got.Failure, got.Output, want)
 	}
 	x = b.given("c", "")
-	x.Extra = Extra{ModelPath: model}
+	x.run.Extra = Extra{ModelPath: model}
 	got = b.carriesOut(x)
 	if want := `{"args":["--model-path","/models/tiny.gguf"],"stdin":"c"}`; string(got.Output) != want {
 		t.Errorf("%+v\n%s, want\n%s", got.Failure, got.Output, want)
@@ -120,6 +121,7 @@ func TestAUnitGetsItsCall(t *testing.T) {
 }
 
 func TestACallThatTheUnitDoesNotTake(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct{ name, stdin, more, says string }{
 		{"a stdin of another type", "%PDF-1.7\n", "", "application/pdf, which worker doesn't take"},
 		{"an argument that it doesn't know", "x", `,"args":["--other","2"]`, "--other"},
@@ -141,6 +143,7 @@ func TestACallThatTheUnitDoesNotTake(t *testing.T) {
 }
 
 func TestHowAUnitEnds(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name     string
 		does     func(started) int
@@ -174,15 +177,17 @@ func TestHowAUnitEnds(t *testing.T) {
 }
 
 func TestAUnitsWarningsAreTheRuns(t *testing.T) {
+	t.Parallel()
 	b, _ := newUnit(t, func(s started) int { return s.prints(`{"warnings":["page 3 is blank",7,"and 4"]}`) })
 	x := b.given("x", "")
 	b.carriesOut(x)
-	if got := strings.Join(x.Record.Warnings, "; "); got != "page 3 is blank; and 4" {
+	if got := strings.Join(x.run.Record.Warnings, "; "); got != "page 3 is blank; and 4" {
 		t.Errorf("warnings %q", got)
 	}
 }
 
 func TestAStdoutThatIsNoFileIsNotRead(t *testing.T) {
+	t.Parallel()
 	secret := filepath.Join(t.TempDir(), "secret")
 	must(os.WriteFile(secret, []byte(`{"of":"the host"}`), 0o600))
 	b, _ := newUnit(t, func(s started) int {
@@ -198,10 +203,11 @@ func TestAStdoutThatIsNoFileIsNotRead(t *testing.T) {
 }
 
 func TestAStdinThatIsTooLargeStartsNothing(t *testing.T) {
+	t.Parallel()
 	b, _ := newUnit(t, counts)
 	x := b.given("12345678901", "")
-	ready := run.Input{Payload: x.Input.Payload, Files: []run.PlacedFile{{Source: filepath.Join(x.InputDir(), "doc")}}}
-	b.kind.opts.Units = map[string]Extra{"worker": {StdinBytes: 10}}
+	ready := run.Input{Payload: x.run.Input.Payload, Files: []run.PlacedFile{{Source: filepath.Join(x.run.InputDir(), "doc")}}}
+	b.kind.machine.opts.Units = map[string]Extra{"worker": {StdinBytes: 10}}
 	for name, c := range map[string]struct {
 		extra any
 		kind  fault.Kind

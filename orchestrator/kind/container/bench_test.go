@@ -22,14 +22,14 @@ import (
 	"github.com/agent-on-demand/aod/capsule"
 	"github.com/agent-on-demand/aod/capsule/contract"
 	"github.com/agent-on-demand/aod/capsule/unit"
-	"github.com/agent-on-demand/aod/handoff"
+	"github.com/agent-on-demand/aod/handoff/capsuleapi"
 	"github.com/agent-on-demand/aod/orchestrator/run"
 	"github.com/agent-on-demand/aod/runtime"
 	"github.com/agent-on-demand/aod/runtime/enginetest"
 )
 
-// bench carries out runs of one capsule on a fake engine, without a loop around them.
-type bench struct {
+// harness carries out runs of one capsule on a fake engine, without a loop around them.
+type harness struct {
 	t      *testing.T
 	engine *enginetest.Fake
 	over   Engine // what the kind has of it
@@ -51,9 +51,9 @@ var worker = map[string]string{
 }
 
 // newBench is a bench for "worker", with other files in the place of some of its own.
-func newBench(t *testing.T, other ...map[string]string) *bench {
+func newBench(t *testing.T, other ...map[string]string) *harness {
 	t.Helper()
-	b := &bench{t: t, broken: map[string]error{}, before: map[string]func(){}}
+	b := &harness{t: t, broken: map[string]error{}, before: map[string]func(){}}
 	b.engine = enginetest.NewFake(enginetest.WithInit(succeed))
 	b.over = b.engine
 	b.engine.AddImage(runtime.Image{ID: "sha256:debian", Tags: []string{"debian"}, Cmd: []string{"bash"}, OS: "linux", Arch: "amd64"})
@@ -103,7 +103,7 @@ func load(t *testing.T, files map[string]string) *unit.Unit {
 }
 
 // runs sets the program of the containers that start from now on.
-func (b *bench) runs(program enginetest.Program) { b.engine.Program = enginetest.WithInit(program) }
+func (b *harness) runs(program enginetest.Program) { b.engine.Program = enginetest.WithInit(program) }
 
 // mounted is the directory that a container has at a path.
 func mounted(spec runtime.ContainerSpec, target string) string {
@@ -130,7 +130,7 @@ func succeed(_ context.Context, spec runtime.ContainerSpec, _, _ io.Writer) int 
 }
 
 // restart opens the kind as the next process does.
-func (b *bench) restart() {
+func (b *harness) restart() {
 	b.t.Helper()
 	b.kind = New(b.over, b.opts)
 	if err := b.kind.Open(b.home); err != nil {
@@ -139,26 +139,26 @@ func (b *bench) restart() {
 	b.t.Cleanup(func() { _ = b.kind.Close() }) // it ends a context
 }
 
-func (b *bench) breaks(method string, err error) {
+func (b *harness) breaks(method string, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.broken[method] = err
 }
 
 // at has something done when the engine is asked for a method the next time.
-func (b *bench) at(method string, do func()) {
+func (b *harness) at(method string, do func()) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.before[method] = do
 }
 
 // execution makes the attempts of a new run, of which the first is to begin.
-func (b *bench) execution() *execution {
+func (b *harness) execution() *execution {
 	b.t.Helper()
 	return b.executionOf("r1", `{}`)
 }
 
-func (b *bench) executionOf(id, given string) *execution {
+func (b *harness) executionOf(id, given string) *execution {
 	b.t.Helper()
 	input, err := contract.Decode([]byte(given), 0)
 	if err != nil {
@@ -174,40 +174,40 @@ func (b *bench) executionOf(id, given string) *execution {
 }
 
 // resumed makes the attempts of a run that another process left.
-func (b *bench) resumed(left *execution) *execution {
+func (b *harness) resumed(left *execution) *execution {
 	b.t.Helper()
 	b.restart()
-	stored, err := json.Marshal(left.Saved)
+	stored, err := json.Marshal(left.run.Saved)
 	if err != nil {
 		b.t.Fatal(err)
 	}
 	r := &run.Run{
-		ID: left.ID, Unit: left.Unit, Input: left.Input, Lineage: left.Lineage, Limits: left.Limits,
-		Record: left.Record, Attempt: left.Run.Attempt, Dir: left.Dir, Durable: true, Saved: json.RawMessage(stored),
+		ID: left.run.ID, Unit: left.run.Unit, Input: left.run.Input, Lineage: left.run.Lineage, Limits: left.run.Limits,
+		Record: left.run.Record, Attempt: left.run.Attempt, Dir: left.run.Dir, Durable: true, Saved: json.RawMessage(stored),
 	}
 	r.LedBy(alone{}, nil)
 	return b.kind.Execution(r).(*execution)
 }
 
 // again is what the loop does between two attempts.
-func (b *bench) again(x *execution) {
+func (b *harness) again(x *execution) {
 	b.t.Helper()
 	x.Discard(b.t.Context())
-	x.Record.Attempts = append(x.Record.Attempts, api.Attempt{Number: x.Run.Attempt})
-	if err := x.Enter(api.Failed, ""); err != nil {
+	x.run.Record.Attempts = append(x.run.Record.Attempts, api.Attempt{Number: x.run.Attempt})
+	if err := x.run.Enter(api.Failed, ""); err != nil {
 		b.t.Fatal(err)
 	}
-	x.Run.Attempt++
+	x.run.Attempt++
 }
 
 // calls returns what the engine was asked for, but for what it has of images.
-func (b *bench) calls() string {
+func (b *harness) calls() string {
 	calls := slices.DeleteFunc(b.engine.Calls(), func(s string) bool { return s == "Image" || s == "Build" })
 	return strings.Replace(strings.Join(calls, " "), "NextExit Attach", "Attach NextExit", 1) // they are asked for side by side
 }
 
 // carriesOut makes one attempt and ends the run. The container must be gone then.
-func (b *bench) carriesOut(x *execution) run.Result {
+func (b *harness) carriesOut(x *execution) run.Result {
 	b.t.Helper()
 	result, err := x.Attempt(b.t.Context())
 	if err != nil {
@@ -218,7 +218,7 @@ func (b *bench) carriesOut(x *execution) run.Result {
 }
 
 // ends does what the loop does with a run that has its outcome.
-func (b *bench) ends(x *execution) {
+func (b *harness) ends(x *execution) {
 	b.t.Helper()
 	x.Settle(b.t.Context())
 	if err := x.Remove(b.t.Context()); err != nil {
@@ -227,7 +227,7 @@ func (b *bench) ends(x *execution) {
 	b.nothingLeft()
 }
 
-func (b *bench) nothingLeft() {
+func (b *harness) nothingLeft() {
 	b.t.Helper()
 	refs, err := b.engine.ContainersByLabel(b.t.Context(), map[string]string{runtime.LabelRun: ""})
 	if err != nil || len(refs) > 0 {
@@ -263,15 +263,15 @@ func (l leaving) Save(transition api.Transition) error {
 // noCalls are the child runs of a run that calls nobody.
 type noCalls struct{ run.ChildRuns }
 
-func (noCalls) Keys() []string          { return nil }
-func (noCalls) Mounts() []handoff.Mount { return nil }
-func (noCalls) CancelAll(error)         {}
-func (noCalls) End(error)               {}
+func (noCalls) Keys() []string             { return nil }
+func (noCalls) Mounts() []capsuleapi.Mount { return nil }
+func (noCalls) CancelAll(error)            {}
+func (noCalls) End(error)                  {}
 
 var errAway = fault.New(fault.Unavailable, "the engine is away")
 
 // late makes a container of an attempt whose creation was never answered.
-func (b *bench) late(attempt string) (id string) {
+func (b *harness) late(attempt string) (id string) {
 	b.t.Helper()
 	labels := map[string]string{runtime.LabelRun: "r1", runtime.LabelOwner: "me", runtime.LabelAttempt: attempt}
 	id, err := b.engine.Create(b.t.Context(), runtime.ContainerSpec{Name: "late" + attempt, Image: "sha256:debian", Labels: labels})
@@ -282,7 +282,7 @@ func (b *bench) late(attempt string) (id string) {
 }
 
 // left is a run that goes on without its process.
-func (b *bench) left() *execution {
+func (b *harness) left() *execution {
 	b.t.Helper()
 	x := b.execution()
 	ctx, detach := context.WithCancelCause(b.t.Context())
@@ -295,13 +295,13 @@ func (b *bench) left() *execution {
 			return succeed(ctx, spec, stdout, stderr)
 		}
 	})
-	x.Durable = true
-	x.LedBy(leaving{detach: detach}, nil)
+	x.run.Durable = true
+	x.run.LedBy(leaving{detach: detach}, nil)
 	if _, err := x.Attempt(ctx); err == nil {
 		b.t.Fatal("it ended before its process let it go")
 	}
-	if x.State() != api.Running {
-		b.t.Fatalf("it is %s", x.State())
+	if x.run.State() != api.Running {
+		b.t.Fatalf("it is %s", x.run.State())
 	}
 	x.Release()
 	time.AfterFunc(200*time.Millisecond, func() { close(over) })
@@ -328,7 +328,7 @@ func below(t *testing.T, dir string) string {
 func digest(text string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(text))) }
 
 // states of the containers that there are.
-func (b *bench) states() string {
+func (b *harness) states() string {
 	b.t.Helper()
 	refs, err := b.engine.ContainersByLabel(b.t.Context(), map[string]string{runtime.LabelRun: ""})
 	if err != nil {

@@ -127,7 +127,7 @@ func (b *builds) begin(ctx context.Context, ref string, build buildFunc) *shared
 	b.waiting++
 	b.tasks.Go(func() {
 		defer cancel(nil)
-		shared.image, shared.err = b.carryOut(ctx, shared, build)
+		shared.image, shared.err = b.runBuild(ctx, shared, build)
 		b.mu.Lock()
 		b.forget(shared)
 		b.mu.Unlock()
@@ -136,8 +136,8 @@ func (b *builds) begin(ctx context.Context, ref string, build buildFunc) *shared
 	return shared
 }
 
-// carryOut waits for the build's turn and builds.
-func (b *builds) carryOut(ctx context.Context, shared *sharedBuild, build buildFunc) (runtime.Image, error) {
+// runBuild waits for the build's turn and builds.
+func (b *builds) runBuild(ctx context.Context, shared *sharedBuild, build buildFunc) (runtime.Image, error) {
 	err := b.await(ctx)
 	b.mu.Lock()
 	b.waiting--
@@ -227,6 +227,35 @@ func (b *builds) tell(shared *sharedBuild, event runtime.BuildEvent) {
 		select { // it waits for one who is slow
 		case each.events <- event:
 		case <-each.gone:
+		}
+	}
+}
+
+// sharedBuild is one build with all who wait for it.
+type sharedBuild struct {
+	ref    string
+	cancel context.CancelCauseFunc
+	ended  chan struct{} // closed when image and err are set
+	image  runtime.Image
+	err    error
+
+	followers map[*follower]bool // guarded by builds.mu
+}
+
+// follower is one who waits for a build.
+type follower struct {
+	events chan runtime.BuildEvent
+	gone   chan struct{} // closed when it waits no more
+}
+
+// rest passes on the events that are left when the build has ended.
+func (f *follower) rest(progress func(runtime.BuildEvent)) {
+	for {
+		select {
+		case event := <-f.events:
+			progress(event)
+		default:
+			return
 		}
 	}
 }

@@ -185,6 +185,7 @@ func TestABuildThatGoesOnEndsWithAOD(t *testing.T) {
 }
 
 func TestWhoIsCancelledBeforeBuildsNothing(t *testing.T) {
+	t.Parallel()
 	y := newYardOf(BuildOptions{})
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(errAway)

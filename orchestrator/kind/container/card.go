@@ -13,12 +13,13 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sync/semaphore"
+
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/capsule/au"
 	"github.com/agent-on-demand/aod/capsule/unit"
 	"github.com/agent-on-demand/aod/internal/safefs"
-	"github.com/agent-on-demand/aod/orchestrator/pool"
 	"github.com/agent-on-demand/aod/orchestrator/run"
 	"github.com/agent-on-demand/aod/runtime"
 )
@@ -26,103 +27,77 @@ import (
 // describeTime bounds the time in which a unit prints its model card.
 const describeTime = 10 * time.Second
 
-// Card implements run.Describer: the model card of an Agentic Unit as its program printed
-// it, or the tools of an MCP server. The program is asked once for each version, in a sandbox of its own. The error is
-// an Input fault for a unit of another kind, a Capsule fault for one that gives no card.
-func (c *Containers) Card(ctx context.Context, u *unit.Unit) (json.RawMessage, error) {
-	if _, err := c.StdinBytes(u); err != nil && u.Kind != unit.MCP {
+// cards ask Agentic Units for their model cards.
+type cards struct {
+	machine *machine
+	images  *imageBuilder
+	trials  *trials
+	// one unit at a time is asked for its card: whoever else wants that finds it remembered
+	describing *semaphore.Weighted
+}
+
+// ask returns the model card of an Agentic Unit, which is asked once for each version.
+func (c *cards) ask(ctx context.Context, u *unit.Unit) (json.RawMessage, error) {
+	if _, err := c.stdinBytes(u); err != nil {
 		return nil, fault.New(fault.Input, "%q is no Agentic Unit: it has no model card", u.Name).
 			WithHint("GET /v1/units/%s/schema has its contract", u.Name)
 	}
-	if _, _, _, err := c.Build(ctx, u, func(runtime.BuildEvent) {}); err != nil { // others don't wait for that
+	return c.whenBuilt(ctx, u, func() (json.RawMessage, error) {
+		card, err := c.describe(ctx, u, nil)
+		if fault.Is(err, fault.NotFound) { // somebody removed the image, which is known no more
+			c.images.forget(u)
+			card, err = c.describe(ctx, u, nil)
+		}
+		if err != nil {
+			return nil, err
+		}
+		return card.JSON(), nil
+	})
+}
+
+// whenBuilt has a unit asked for what it tells of itself when its image is there, one unit at a
+// time.
+func (c *cards) whenBuilt(
+	ctx context.Context, u *unit.Unit, ask func() (json.RawMessage, error),
+) (json.RawMessage, error) {
+	// others don't wait for that
+	if _, _, err := c.images.build(ctx, u, func(runtime.BuildEvent) {}, inPlace); err != nil {
 		return nil, err
 	}
 	if err := acquire(ctx, c.describing); err != nil {
 		return nil, err
 	}
 	defer c.describing.Release(1)
-	if u.Kind == unit.MCP {
-		return c.toolCard(ctx, u)
-	}
-	card, err := c.Describe(ctx, u, nil)
-	if fault.Is(err, fault.NotFound) { // somebody removed the image, which is known no more
-		c.images.Delete(pool.Key(u))
-		card, err = c.Describe(ctx, u, nil)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return card.JSON(), nil
+	return ask()
 }
 
-// StdinBytes implements run.Describer.
-func (c *Containers) StdinBytes(u *unit.Unit) (int64, error) {
+// stdinBytes returns how much a unit takes on stdin, or an Input fault for one that takes none.
+func (c *cards) stdinBytes(u *unit.Unit) (int64, error) {
 	if !isAgenticUnit(u) {
 		return 0, fault.New(fault.Input, "%q is no Agentic Unit: it doesn't read stdin", u.Name).
 			WithHint("POST /v1/runs runs units of every kind")
 	}
-	return cmp.Or(c.opts.Units[u.Name].StdinBytes, au.DefaultStdinBytes), nil
+	return cmp.Or(c.machine.opts.Units[u.Name].StdinBytes, au.DefaultStdinBytes), nil
 }
 
-// Describe returns the model card of an Agentic Unit. The program is asked once for each
+// describe returns the model card of an Agentic Unit. The program is asked once for each
 // image. observe gets the steps of the image's build, and may be nil. If the program prints
 // no card, or can't be started, the error is a Capsule fault.
-func (c *Containers) Describe(ctx context.Context, u *unit.Unit, observe func(run.Event)) (card *au.Card, err error) {
+func (c *cards) describe(ctx context.Context, u *unit.Unit, observe func(run.Event)) (card *au.Card, err error) {
 	if !isAgenticUnit(u) {
 		return nil, fault.New(fault.Input, "%q is a capsule, which has no model card", u.Name).
 			WithHint("`aod units` shows its contract")
 	}
-	err = c.besideRuns(ctx, u, observe, func(r *run.Run, spec runtime.Spec, dir string) error {
-		card, err = c.card(ctx, r, spec, dir)
+	err = c.trials.beside(ctx, u, observe, func(r *run.Run, spec runtime.Spec, dir string) error {
+		card, err = c.of(ctx, r, spec, dir)
 		return err
 	})
 	return card, err
 }
 
-// besideRuns starts a unit without a run, in a directory among those of runs. After a crash
-// the next start removes the directory, since no run has it.
-func (c *Containers) besideRuns(
-	ctx context.Context, u *unit.Unit, observe func(run.Event), do func(*run.Run, runtime.Spec, string) error,
-) (err error) {
-	id, err := run.NewID()
-	if err != nil {
-		return err
-	}
-	r := &run.Run{ID: id, Unit: u, Limits: run.Request{Unit: u}.Limits(c.opts.Limits), Record: api.Record{Unit: u.Name}}
-	r.LedBy(noHost{}, observe)
-	image, err := c.ensureImage(ctx, r)
-	if err != nil {
-		return err
-	}
-	dir := filepath.Join(c.home.Runs, id)
-	if err := os.Mkdir(dir, 0o700); err != nil {
-		return run.StorageFault(err)
-	}
-	defer func() {
-		if !errors.Is(err, runtime.ErrLeftBehind) { // the directory tells the next sweep of the container
-			err = errors.Join(err, safefs.RemoveTree(dir))
-		}
-	}()
-	spec := c.spec(u, id, image)
-	spec.Limits = programOf(u).limits(r.Limits)
-	return do(r, spec, dir)
-}
-
-// noHost is the host of a run that nobody asked for. It stores nothing.
-type noHost struct{ run.Host }
-
-// Save implements run.Host.
-func (noHost) Save(api.Transition) error { return nil }
-
-// Note implements run.Host.
-func (noHost) Note(run.Event) {}
-
-// Aside implements run.Host. It has no slot.
-func (noHost) Aside(ctx context.Context, wait func()) error { return inPlace(ctx, wait) }
-
-// card returns the model card of a run's unit. It is stored for the image.
-func (c *Containers) card(ctx context.Context, r *run.Run, spec runtime.Spec, dir string) (*au.Card, error) {
-	known := filepath.Join(c.home.Cards, strings.TrimPrefix(spec.Image.ID, "sha256:")+".json")
+// of returns the model card of a run's unit. It is stored for the image.
+func (c *cards) of(ctx context.Context, r *run.Run, spec runtime.Spec, dir string) (*au.Card, error) {
+	known := filepath.Join(c.machine.home.Cards, strings.TrimPrefix(spec.Image.ID, "sha256:")+".json")
 	if raw, err := os.ReadFile(known); err == nil {
 		if card, err := au.ReadCard(raw); err == nil {
 			return card, nil
@@ -138,12 +113,12 @@ func (c *Containers) card(ctx context.Context, r *run.Run, spec runtime.Spec, di
 		return nil, fault.New(fault.Capsule, "%q gives no model card that can be used: %s", r.Record.Unit, public.Msg).
 			WithHint("%s", public.Hint).WithFindings(public.Findings)
 	}
-	return card, c.remember(known, raw)
+	return card, remember(known, raw)
 }
 
 // remember stores a card. Another process may do the same at the same time.
-func (c *Containers) remember(name string, raw []byte) error {
-	err := os.MkdirAll(c.home.Cards, 0o700)
+func remember(name string, raw []byte) error {
+	err := os.MkdirAll(filepath.Dir(name), 0o700)
 	if err == nil {
 		err = safefs.Replace(name, raw, safefs.ReplaceOptions{Mode: 0o600})
 	}
@@ -151,9 +126,9 @@ func (c *Containers) remember(name string, raw []byte) error {
 }
 
 // askForCard runs the unit with --describe, in a sandbox beside that of the run.
-func (c *Containers) askForCard(ctx context.Context, r *run.Run, spec runtime.Spec, dir string) ([]byte, error) {
+func (c *cards) askForCard(ctx context.Context, r *run.Run, spec runtime.Spec, dir string) ([]byte, error) {
 	spec.Purpose = "card"
-	seen, err := c.try(ctx, r, spec, dir, Trial{Args: []string{"--describe"}, Timeout: describeTime})
+	seen, err := c.trials.tryIn(ctx, r, spec, dir, Trial{Args: []string{"--describe"}, Timeout: describeTime})
 	if err != nil {
 		return nil, err
 	}
@@ -193,4 +168,40 @@ func sizeOf(name string) (int64, error) {
 		return 0, fmt.Errorf("look at stdin: %w", err)
 	}
 	return info.Size(), nil
+}
+
+// startFailure is a unit's program that could not be started, so that there is no model card. As
+// an error it is a Capsule fault, as the end of a run the outcome start_failed.
+type startFailure struct {
+	fault *fault.Error
+	code  int
+}
+
+func (f *startFailure) Error() string { return f.fault.Error() }
+func (f *startFailure) Unwrap() error { return f.fault }
+
+// programMissing is the failure of a program that ended with 126 or 127, or never began. why is
+// the init's reason; "" is none.
+func programMissing(unit string, code int, why string) *startFailure {
+	if why == "" {
+		why = missingText(code)
+	}
+	return &startFailure{code: code, fault: fault.New(fault.Capsule, "the program of %q could not be started: %s", unit,
+		why).WithHint(missingHint)}
+}
+
+func (f *startFailure) result() run.Result {
+	return run.Failed(api.StartFailed, f.code, &api.RunError{
+		Category: api.CategoryPermanent, Kind: string(api.StartFailed), Message: f.fault.Msg, Hint: f.fault.Hint,
+	})
+}
+
+const missingHint = "check the ENTRYPOINT of its Dockerfile, and that its interpreter and what it calls are in its " +
+	"image; its log says more"
+
+func missingText(code int) string {
+	if code == au.ExitNotExecutable {
+		return fmt.Sprintf("it exited with %d: it, or what it calls, can't be executed", code)
+	}
+	return fmt.Sprintf("it exited with %d: its interpreter, or what it calls, is not in its image", code)
 }

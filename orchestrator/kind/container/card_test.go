@@ -12,6 +12,7 @@ import (
 )
 
 func TestAUnitWithoutACard(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name string
 		card func(out string) int
@@ -37,7 +38,7 @@ func TestAUnitWithoutACard(t *testing.T) {
 				t.Errorf("remembered are %v", entries)
 			}
 			b.ends(x)
-			if _, err := b.kind.Card(t.Context(), b.unit); !fault.Is(err, fault.Capsule) {
+			if _, err := b.kind.cards.ask(t.Context(), b.unit); !fault.Is(err, fault.Capsule) {
 				t.Errorf("asked beside a run: %v", err)
 			}
 			b.nothingLeft()
@@ -49,9 +50,10 @@ func TestAUnitWithoutACard(t *testing.T) {
 }
 
 func TestACardIsRememberedForItsImage(t *testing.T) {
+	t.Parallel()
 	b, f := newUnit(t, counts)
 	for range 2 {
-		raw, err := b.kind.Card(t.Context(), b.unit)
+		raw, err := b.kind.cards.ask(t.Context(), b.unit)
 		if err != nil || !strings.Contains(string(raw), `"no such page"`) {
 			t.Fatalf("%s, %v", raw, err)
 		}
@@ -68,7 +70,7 @@ func TestACardIsRememberedForItsImage(t *testing.T) {
 	for _, damaged := range []string{"", "{", `{"name":"of another version"}`} {
 		must(os.WriteFile(filepath.Join(b.home.Cards, entries[0].Name()), []byte(damaged), 0o600))
 		before := f.asked()
-		if raw, err := b.kind.Card(t.Context(), b.unit); err != nil || !strings.Contains(string(raw), "Counts.") || f.asked() != before+1 {
+		if raw, err := b.kind.cards.ask(t.Context(), b.unit); err != nil || !strings.Contains(string(raw), "Counts.") || f.asked() != before+1 {
 			t.Errorf("with %q: %s, %v", damaged, raw, err)
 		}
 	}
@@ -79,11 +81,12 @@ func TestACardIsRememberedForItsImage(t *testing.T) {
 }
 
 func TestOnlyUnitsHaveCards(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
-	_, card := b.kind.Card(t.Context(), b.unit)
-	_, described := b.kind.Describe(t.Context(), b.unit, nil)
-	_, stdin := b.kind.StdinBytes(b.unit)
-	_, tried := b.kind.Try(t.Context(), b.unit, Trial{})
+	_, card := b.kind.cards.ask(t.Context(), b.unit)
+	_, described := b.kind.cards.describe(t.Context(), b.unit, nil)
+	_, stdin := b.kind.cards.stdinBytes(b.unit)
+	_, tried := b.kind.trials.try(t.Context(), b.unit, Trial{})
 	for _, err := range []error{card, described, stdin, tried} {
 		if !fault.Is(err, fault.Input) || strings.Contains(strings.Join(b.engine.Calls(), " "), "Create") {
 			t.Errorf("error %v", err)
@@ -92,13 +95,14 @@ func TestOnlyUnitsHaveCards(t *testing.T) {
 }
 
 func TestACardOfAnImageThatSomebodyRemoved(t *testing.T) {
+	t.Parallel()
 	b, f := newUnit(t, counts)
 	b.unit.Version = "1"
 	x := b.given("x", "")
 	b.carriesOut(x)
-	must(b.engine.RemoveImage(t.Context(), x.Record.Image.ID))
+	must(b.engine.RemoveImage(t.Context(), x.run.Record.Image.ID))
 	must(os.RemoveAll(b.home.Cards))
-	if _, err := b.kind.Card(t.Context(), b.unit); err != nil || f.asked() != 2 {
+	if _, err := b.kind.cards.ask(t.Context(), b.unit); err != nil || f.asked() != 2 {
 		t.Errorf("%v, asked %d times", err, f.asked())
 	}
 }

@@ -17,6 +17,7 @@ import (
 
 // What happens to a sandbox between its choice and its first step must not happen to its run.
 func TestAWaitingSandboxThatFailsItsRun(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name  string
 		spoil func(*shelf)
@@ -36,7 +37,7 @@ func TestAWaitingSandboxThatFailsItsRun(t *testing.T) {
 				}
 				x := s.executionOf("r1", `{"n":7}`)
 				var once bool
-				x.LedBy(entering{at: api.Starting, do: func() {
+				x.run.LedBy(entering{at: api.Starting, do: func() {
 					if !once {
 						once = true
 						c.spoil(s)
@@ -44,7 +45,7 @@ func TestAWaitingSandboxThatFailsItsRun(t *testing.T) {
 				}}, nil)
 				s.succeeds(x)
 				late := c.name == "it is dead" && way(x) == cameOutLate
-				if way(x) != cameOut && !late || x.attempt.origin != fresh || x.Record.Container.ID == s.waits.Runtime.ID() {
+				if way(x) != cameOut && !late || x.attempt.origin != fresh || x.run.Record.Container.ID == s.waits.Runtime.ID() {
 					t.Errorf("its way: %s", way(x))
 				}
 				if id, left := x.saved.Sandboxes[-1]; left != stubborn || left && id != s.waits.ID || x.saved.Sandboxes[1] != "" {
@@ -62,10 +63,11 @@ func TestAWaitingSandboxThatFailsItsRun(t *testing.T) {
 // A program that waits for its run may die before it gets it. Nobody knows that before it has
 // been asked to run.
 func TestALoadedProgramThatNeverAskedFailsNoRun(t *testing.T) {
+	t.Parallel()
 	s := newShelf(t, serves, true, "")
 	x := s.executionOf("r1", `{"n":7}`)
 	var once sync.Once
-	x.LedBy(entering{at: api.Starting, do: func() { once.Do(s.dies) }}, nil)
+	x.run.LedBy(entering{at: api.Starting, do: func() { once.Do(s.dies) }}, nil)
 	s.succeeds(x)
 	if way(x) != neverBegan || x.attempt.origin != fresh {
 		t.Errorf("its way: %s", way(x))
@@ -75,9 +77,10 @@ func TestALoadedProgramThatNeverAskedFailsNoRun(t *testing.T) {
 }
 
 func TestASandboxWhoseRunCantBeStoredIsDiscarded(t *testing.T) {
+	t.Parallel()
 	s := newShelf(t, sums, false, "")
 	x := s.executionOf("r1", `{"n":7}`)
-	x.LedBy(entering{at: api.Starting, err: runtime.ErrDetach}, nil)
+	x.run.LedBy(entering{at: api.Starting, err: runtime.ErrDetach}, nil)
 	if _, err := x.Attempt(t.Context()); err == nil {
 		t.Fatal("it goes on")
 	}
@@ -86,14 +89,15 @@ func TestASandboxWhoseRunCantBeStoredIsDiscarded(t *testing.T) {
 
 // A process may die at any step of a claim. What it had stored is that the run has the sandbox.
 func TestAClaimThatADeadProcessBegan(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name string
 		dies func(*shelf, *execution) // how far the process came
 		came string
 	}{
 		{"before anything was moved", func(*shelf, *execution) {}, begunAgain},
-		{"when the directory was moved", func(s *shelf, x *execution) { must(os.Rename(s.waits.Layout.Dir, x.AttemptDir())) }, neverBegan},
-		{"when the input was there", func(s *shelf, x *execution) { must(x.moveIn(s.waits)) }, neverBegan},
+		{"when the directory was moved", func(s *shelf, x *execution) { must(os.Rename(s.waits.Layout.Dir, x.run.AttemptDir())) }, neverBegan},
+		{"when the input was there", func(s *shelf, x *execution) { must(x.pooled.moveIn(s.waits)) }, neverBegan},
 		{"when the container was gone as well", func(s *shelf, _ *execution) {
 			must(runtime.RemoveAll(context.Background(), s.engine, s.waits.ID, "me"))
 		}, begunAgain},
@@ -101,12 +105,12 @@ func TestAClaimThatADeadProcessBegan(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			s := newShelf(t, sums, false, "")
 			x := s.executionOf("r1", `{"n":7}`)
-			x.Durable = true
+			x.run.Durable = true
 			if got := s.kind.pool.Acquire(s.unit); got != s.waits {
 				t.Fatalf("it acquires %v", got)
 			}
-			x.acquire(s.waits)
-			must(x.Enter(api.Starting, ""))
+			x.pooled.acquire(s.waits)
+			must(x.run.Enter(api.Starting, ""))
 			c.dies(s, x)
 			s.letsGo()
 			s.empty()
@@ -115,7 +119,7 @@ func TestAClaimThatADeadProcessBegan(t *testing.T) {
 			if err != nil || got.Outcome != api.Success || string(got.Output) != `{"n":7}` {
 				t.Fatalf("%+v %+v, %v", got, got.Failure, err)
 			}
-			if way(next) != c.came || next.Record.Container.ID == s.waits.Runtime.ID() {
+			if way(next) != c.came || next.run.Record.Container.ID == s.waits.Runtime.ID() {
 				t.Errorf("its way: %s", way(next))
 			}
 			s.ends(next)
@@ -137,14 +141,15 @@ func waitsUntil(gate <-chan struct{}, program enginetest.Program) enginetest.Pro
 }
 
 func TestARunInAClaimedSandboxIsResumed(t *testing.T) {
+	t.Parallel()
 	for name, vanishes := range map[string]bool{"with its container": false, "without it": true} {
 		t.Run(name, func(t *testing.T) {
 			gate := make(chan struct{})
 			s := newShelf(t, waitsUntil(gate, sums), false, "")
 			x := s.executionOf("r1", `{"n":7}`)
-			x.Durable = true
+			x.run.Durable = true
 			ctx, detach := context.WithCancelCause(t.Context())
-			x.LedBy(leaving{detach: detach}, nil)
+			x.run.LedBy(leaving{detach: detach}, nil)
 			if _, err := x.Attempt(ctx); err == nil || x.attempt.origin != warm {
 				t.Fatalf("error %v", err)
 			}

@@ -1,7 +1,6 @@
 package container
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -20,53 +19,26 @@ const (
 	exitFileSize = 153 // 128 + SIGXFSZ: one file went over the disk limit
 )
 
-// classify decides what the end of the sandbox means, and collects the result of a program
-// that ended well. Its error is a fault of AOD.
-func (x *execution) classify(ctx context.Context, end runtime.End) (run.Result, error) {
-	limits := x.attempt.limits
-	x.measure(end)
-	x.noteToolCalls()
-	var over *runtime.LimitError
-	if end.ExitCode == exitFileSize && errors.As(end.Cause, &over) {
-		end.Cause = nil // the kernel came first, and knows better what went over
-	}
-	if errors.Is(end.Cause, errSessionOver) {
-		return x.program.collect(ctx, x, end)
-	}
-	if result, ok := stopped(end, limits); ok {
-		x.hintAtPrompt(result.Failure, limits.Timeout)
-		return result, nil
-	}
-	if end.Outside && x.ranFor(end) >= limits.Timeout { // an earlier process stopped it, and died meanwhile
-		return run.TimedOut(&end.ExitCode, limits.Timeout), nil
-	}
-	if result, ok := x.died(end, limits); ok {
-		return result, nil
-	}
-	began := time.Now()
-	defer func() { x.Record.Timings.Collect = run.Milliseconds(time.Since(began)) }()
-	result, err := x.program.collect(ctx, x, end)
-	if err == nil && x.metFullDisk() {
-		return x.afterFullDisk(end, result), nil
-	}
-	if result.Outcome == api.CapsuleError {
-		x.explain(result.Failure)
-	}
-	return result, err
+// verdict says what the end of a run's sandbox means, as far as its program has no say in it.
+type verdict struct {
+	run     *run.Run
+	machine *machine
+	program program
+	saved   *saved
 }
 
-func (x *execution) measure(end runtime.End) {
-	if end.Reported && x.saved.Slot.Number == 0 { // else it tells of other runs as well
-		x.Record.Usage = usageOf(end.Report, x.ranFor(end))
+func (v *verdict) measure(end runtime.End) {
+	if end.Reported && v.saved.Slot.Number == 0 { // else it tells of other runs as well
+		v.run.Record.Usage = usageOf(end.Report, v.ranFor(end))
 	}
 }
 
 // ranFor returns how long the attempt's program ran; 0: that isn't known.
-func (x *execution) ranFor(end runtime.End) time.Duration {
-	if x.Record.StartedAt == nil {
+func (v *verdict) ranFor(end runtime.End) time.Duration {
+	if v.run.Record.StartedAt == nil {
 		return 0
 	}
-	return max(end.FinishedAt.Sub(*x.Record.StartedAt), 0)
+	return max(end.FinishedAt.Sub(*v.run.Record.StartedAt), 0)
 }
 
 // usageOf is what the init reported of a program that ran for so long.
@@ -108,14 +80,14 @@ func stopped(end runtime.End, limits runtime.Limits) (run.Result, bool) {
 }
 
 // died returns the result of a run whose program was killed or never started.
-func (x *execution) died(end runtime.End, limits runtime.Limits) (run.Result, bool) {
+func (v *verdict) died(end runtime.End, limits runtime.Limits) (run.Result, bool) {
 	switch {
 	case end.ExitCode == 0:
 		return run.Result{}, false
 	case end.OOMKilled || end.Report.OOMKills > 0:
 		return run.Failed(api.OutOfMemory, exitKilled, &api.RunError{
 			Category: api.CategoryAgent, Kind: "memory_limit",
-			Message: fmt.Sprintf("the %s was killed at its memory limit of %s", x.program.noun(),
+			Message: fmt.Sprintf("the %s was killed at its memory limit of %s", v.program.noun(),
 				megabytes(limits.MemoryBytes)),
 			Hint: "raise limits.memory in agent.yaml if it needs that much",
 		}), true
@@ -135,11 +107,11 @@ func (x *execution) died(end runtime.End, limits runtime.Limits) (run.Result, bo
 		return exceeded(end.ExitCode, &runtime.LimitError{
 			Limit: "pids",
 			Message: fmt.Sprintf("the %s failed (exit code %d) at its limit of %d processes and threads",
-				x.program.noun(), end.ExitCode, limits.PIDs),
+				v.program.noun(), end.ExitCode, limits.PIDs),
 			Hint: "raise limits.pids in agent.yaml if it needs that many",
 		}), true
 	case end.ExitCode == exitFileSize:
-		return exceeded(end.ExitCode, x.program.wroteTooMuch(limits)), true
+		return exceeded(end.ExitCode, v.program.wroteTooMuch(limits)), true
 	case end.Refused != nil:
 		return exceeded(end.ExitCode, end.Refused), true
 	}
@@ -147,20 +119,21 @@ func (x *execution) died(end runtime.End, limits runtime.Limits) (run.Result, bo
 }
 
 // metFullDisk reports whether a disk of the host was full while the program ran.
-func (x *execution) metFullDisk() bool {
-	began := x.Record.StartedAt
-	return began != nil && x.containers.home.Disks.FullSince(*began)
+func (v *verdict) metFullDisk() bool {
+	began := v.run.Record.StartedAt
+	return began != nil && v.machine.home.Disks.FullSince(*began)
 }
 
 // afterFullDisk is the result of a run whose program met a full disk. One that failed may have
 // failed for any reason: it gets another chance. One that succeeded may have written less than
 // it believes.
-func (x *execution) afterFullDisk(end runtime.End, result run.Result) run.Result {
+func (v *verdict) afterFullDisk(end runtime.End, result run.Result) run.Result {
 	if result.Outcome != api.Success {
 		return diskFull(end.ExitCode, "the run failed while the host's disk was full: "+result.Reason())
 	}
-	x.Warn("the host's disk was full while the %s ran: its output may be cut off, if it doesn't check what it writes",
-		x.program.noun())
+	v.run.Warn("the host's disk was full while the %s ran: its output may be cut off, if it doesn't check "+
+		"what it writes",
+		v.program.noun())
 	return result
 }
 
@@ -185,15 +158,15 @@ func exceeded(exit int, over *runtime.LimitError) run.Result {
 }
 
 // noteLimits warns of limits that a successful program reached.
-func (x *execution) noteLimits(end runtime.End) {
+func (v *verdict) noteLimits(end runtime.End) {
 	if end.Report.OOMKills > 0 {
-		x.Warn("a process of the %s was killed at the memory limit (limits.memory)", x.program.noun())
+		v.run.Warn("a process of the %s was killed at the memory limit (limits.memory)", v.program.noun())
 	}
 	if end.Report.PIDsLimitHits > 0 {
-		x.Warn("the %s met its limit of processes and threads (limits.pids)", x.program.noun())
+		v.run.Warn("the %s met its limit of processes and threads (limits.pids)", v.program.noun())
 	}
 	if end.Refused != nil {
-		x.Warn("the %s met its disk limit (limits.output)", x.program.noun())
+		v.run.Warn("the %s met its disk limit (limits.output)", v.program.noun())
 	}
 }
 

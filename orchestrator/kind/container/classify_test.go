@@ -14,6 +14,7 @@ import (
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/internal/testing/testkit"
+	"github.com/agent-on-demand/aod/orchestrator/pool"
 	"github.com/agent-on-demand/aod/orchestrator/run"
 	"github.com/agent-on-demand/aod/runtime"
 	"github.com/agent-on-demand/aod/runtime/enginetest"
@@ -59,7 +60,7 @@ func wants(t *testing.T, got run.Result, outcome api.Outcome, exit int, kind, sa
 // wantsWarnings compares the warnings of a run with what they should say. "" expects none.
 func wantsWarnings(t *testing.T, x *execution, says string) {
 	t.Helper()
-	if got := strings.Join(x.Record.Warnings, "\n"); (says == "") != (got == "") || !strings.Contains(got, says) {
+	if got := strings.Join(x.run.Record.Warnings, "\n"); (says == "") != (got == "") || !strings.Contains(got, says) {
 		t.Errorf("warnings %q", got)
 	}
 }
@@ -71,6 +72,7 @@ var categories = map[api.Outcome]api.Category{
 }
 
 func TestHowAContainerEnds(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name    string
 		program enginetest.Program
@@ -114,6 +116,7 @@ func TestHowAContainerEnds(t *testing.T) {
 
 // /proc is a file system without a free byte.
 func TestAProgramThatMetAFullDisk(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name    string
 		code    int
@@ -141,6 +144,7 @@ func TestAProgramThatMetAFullDisk(t *testing.T) {
 // A report that no init wrote proves nothing: it neither excuses nor accuses the program, and
 // nothing is counted from it.
 func TestAReportThatNoInitWroteIsIgnored(t *testing.T) {
+	t.Parallel()
 	blames := func(r *initreport.Report) { r.OOMKills, r.PIDsLimitHits, r.StartError = 1, 1, "forged" }
 	for name, raw := range map[string][]byte{
 		"no JSON":                    []byte("\x00\xffreport"),
@@ -156,30 +160,32 @@ func TestAReportThatNoInitWroteIsIgnored(t *testing.T) {
 			b.engine.Program = reports(1, raw)
 			x := b.execution()
 			wants(t, b.carriesOut(x), api.CapsuleError, 1, "capsule_error", "exit code 1")
-			if x.Record.Usage != nil {
-				t.Errorf("it counts: %+v", x.Record.Usage)
+			if x.run.Record.Usage != nil {
+				t.Errorf("it counts: %+v", x.run.Record.Usage)
 			}
 		})
 	}
 }
 
 func TestWhatARunTook(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	b.engine.Program = reports(0, report(0, nil))
 	x := b.execution()
 	b.carriesOut(x)
-	if got := x.Record.Usage; got == nil || got.CPUSeconds != 1.5 || got.PeakMemoryBytes != 5<<20 {
+	if got := x.run.Record.Usage; got == nil || got.CPUSeconds != 1.5 || got.PeakMemoryBytes != 5<<20 {
 		t.Errorf("usage %+v", got)
 	}
-	x = &execution{Run: x.Run, saved: saved{}}
-	x.Record.Usage, x.saved.Slot.Number = nil, 2
-	x.measure(runtime.End{Reported: true, Report: initreport.Report{CPUSeconds: 9}})
-	if x.Record.Usage != nil {
-		t.Errorf("a run is charged with those before it in its container: %+v", x.Record.Usage)
+	x.run.Record.Usage = nil
+	again := verdict{run: x.run, saved: &saved{Slot: pool.ReuseSlot{Number: 2}}}
+	again.measure(runtime.End{Reported: true, Report: initreport.Report{CPUSeconds: 9}})
+	if x.run.Record.Usage != nil {
+		t.Errorf("a run is charged with those before it in its container: %+v", x.run.Record.Usage)
 	}
 }
 
 func TestWhatTheKernelDoesNotTellIsAbsent(t *testing.T) {
+	t.Parallel()
 	told := initreport.Report{CPUSeconds: 1, MemoryBytes: 0, DiskReadBytes: 4096, DiskWriteBytes: initreport.NotCounted}
 	for ran, want := range map[time.Duration]string{
 		3 * time.Second: `{"cpu_seconds":1,"cpu_percent":33.3,"peak_memory_bytes":0,"memory_bytes":0,"disk_read_bytes":4096}`,
@@ -203,7 +209,7 @@ func waits(ctx context.Context, _ runtime.ContainerSpec, _, _ io.Writer) int {
 
 // runsUntilStopped sets a program that ends when its container is stopped politely. The stop waits for
 // that first: its own patience may be over before a busy machine lets the program end.
-func (b *bench) runsUntilStopped() {
+func (b *harness) runsUntilStopped() {
 	told := make(chan struct{})
 	b.runs(func(ctx context.Context, _ runtime.ContainerSpec, _, _ io.Writer) int {
 		select {
@@ -220,6 +226,7 @@ func (b *bench) runsUntilStopped() {
 }
 
 func TestARunThatIsStopped(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name    string
 		cause   error // "" is the run's own time limit
@@ -239,9 +246,9 @@ func TestARunThatIsStopped(t *testing.T) {
 			ctx, cancel := context.WithCancelCause(t.Context())
 			defer cancel(nil)
 			if c.cause == nil {
-				x.Limits.Timeout = 50 * time.Millisecond
+				x.run.Limits.Timeout = 50 * time.Millisecond
 			} else {
-				x.LedBy(entering{at: api.Running, do: func() { cancel(c.cause) }}, nil)
+				x.run.LedBy(entering{at: api.Running, do: func() { cancel(c.cause) }}, nil)
 			}
 			got, err := x.Attempt(ctx)
 			if err != nil || got.Outcome != c.outcome || got.State != c.state || !strings.Contains(got.Failure.Message, c.says) || *got.ExitCode != 143 {
@@ -273,6 +280,7 @@ func (e entering) Save(transition api.Transition) error {
 // What goes over the limit of the disk is found by looking now and then. The kernel, which stops
 // a program at one large file, is the better witness.
 func TestTheKernelKnowsBetterWhatWentOver(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	x := b.execution()
 	x.attempt = &attempt{x: x, limits: x.limits()}
@@ -297,33 +305,35 @@ func TestTheKernelKnowsBetterWhatWentOver(t *testing.T) {
 // A process that dies between stopping a container and storing why leaves one that looks as if
 // somebody else had stopped it. The clock tells.
 func TestAContainerThatADeadProcessStoppedWasOutOfTime(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	x := b.execution()
 	x.attempt = &attempt{x: x, limits: x.limits()}
 	began := time.Now().Add(-time.Hour)
-	x.Record.StartedAt = &began
+	x.run.Record.StartedAt = &began
 	for _, c := range []struct {
 		name  string
 		after time.Duration
 		exit  int
 		want  api.Outcome
 	}{
-		{"after its limit", x.Limits.Timeout + time.Second, 143, api.TimedOut},
-		{"at its limit", x.Limits.Timeout, 143, api.TimedOut},
-		{"before its limit", x.Limits.Timeout - time.Second, 143, api.SystemError},
+		{"after its limit", x.run.Limits.Timeout + time.Second, 143, api.TimedOut},
+		{"at its limit", x.run.Limits.Timeout, 143, api.TimedOut},
+		{"before its limit", x.run.Limits.Timeout - time.Second, 143, api.SystemError},
 	} {
 		got, err := x.classify(t.Context(), runtime.End{ExitCode: c.exit, Outside: true, FinishedAt: began.Add(c.after)})
 		if err != nil || got.Outcome != c.want {
 			t.Errorf("%s: %+v, %v", c.name, got, err)
 		}
 	}
-	x.Record.StartedAt = nil
+	x.run.Record.StartedAt = nil
 	if got, err := x.classify(t.Context(), runtime.End{ExitCode: 143, Outside: true, FinishedAt: time.Now()}); err != nil || got.Outcome != api.SystemError {
 		t.Errorf("of a run that never began: %+v, %v", got, err)
 	}
 }
 
 func TestAContainerThatVanishesIsAFaultThatMayPass(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	x := b.execution()
 	b.runs(leaves(137, func(string) {}))

@@ -16,8 +16,11 @@ import (
 
 const resultPath = "/io/output.json"
 
+// collector takes what the program of a run left.
+type collector struct{ run *run.Run }
+
 // takeResult reads, validates and delivers the output of a program that ended well.
-func (x *execution) takeResult(ctx context.Context, layout runtime.Layout, limits runtime.Limits) (run.Result, error) {
+func (c *collector) takeResult(ctx context.Context, layout runtime.Layout, limits runtime.Limits) (run.Result, error) {
 	raw, finding, err := layout.ReadResult(limits.ResultBytes)
 	if err != nil {
 		return run.Result{}, err
@@ -29,10 +32,10 @@ func (x *execution) takeResult(ctx context.Context, layout runtime.Layout, limit
 	if err != nil {
 		return contractViolation(run.Undecodable(err)), nil
 	}
-	return x.takeOutput(ctx, output, layout, limits)
+	return c.takeOutput(ctx, output, layout, limits)
 }
 
-func (x *execution) takeOutput(
+func (c *collector) takeOutput(
 	ctx context.Context, output contract.Payload, layout runtime.Layout, limits runtime.Limits,
 ) (run.Result, error) {
 	listing, err := layout.Collect(limits)
@@ -43,17 +46,17 @@ func (x *execution) takeOutput(
 	if err != nil {
 		return run.Result{}, err
 	}
-	findings, err := x.checkOutput(ctx, output, layout)
+	findings, err := c.checkOutput(ctx, output, layout)
 	if err != nil {
 		return run.Result{}, err
 	}
 	if len(findings) > 0 {
 		return contractViolation(findings...), nil
 	}
-	return x.deliver(output, listing, layout)
+	return c.deliver(output, listing, layout)
 }
 
-func (x *execution) checkOutput(
+func (c *collector) checkOutput(
 	ctx context.Context, output contract.Payload, layout runtime.Layout,
 ) ([]fault.Finding, error) {
 	root, err := layout.OutputRoot()
@@ -61,7 +64,7 @@ func (x *execution) checkOutput(
 		return nil, fmt.Errorf("check output: %w", err)
 	}
 	defer func() { _ = root.Close() }() // read only
-	schema := x.Unit.Contract.Output
+	schema := c.run.Unit.Contract.Output
 	findings, err := schema.ValidateContext(ctx, output)
 	if err != nil {
 		return nil, err
@@ -70,30 +73,30 @@ func (x *execution) checkOutput(
 }
 
 // deliver moves the output files out of the attempt's directory.
-func (x *execution) deliver(
+func (c *collector) deliver(
 	output contract.Payload, listing runtime.Listing, layout runtime.Layout,
 ) (run.Result, error) {
-	delivered, err := x.moveOut(listing.Files, layout)
+	delivered, err := c.moveOut(listing.Files, layout)
 	if err != nil {
-		x.Keep = true // the work is done: nothing of it shall be lost
+		c.run.Keep = true // the work is done: nothing of it shall be lost
 		return run.Result{}, err
 	}
 	if len(listing.Skipped) > 0 {
-		x.Warn("left behind in /io/output: %s", strings.Join(listing.Skipped, ", ")+more(listing.Extra))
+		c.run.Warn("left behind in /io/output: %s", strings.Join(listing.Skipped, ", ")+more(listing.Extra))
 	}
 	success := 0
 	return run.Result{
 		State: api.Completed, Outcome: api.Success, ExitCode: &success,
-		Output: output.JSON(), Files: x.Delivered(delivered, output),
+		Output: output.JSON(), Files: c.run.Delivered(delivered, output),
 	}, nil
 }
 
 // moveOut moves the files to the directory that the user asked for, or to that of the run.
-func (x *execution) moveOut(found []runtime.Found, layout runtime.Layout) ([]runtime.File, error) {
-	if x.OutDir == "" {
-		return layout.Publish(found, x.OutputDir())
+func (c *collector) moveOut(found []runtime.Found, layout runtime.Layout) ([]runtime.File, error) {
+	if c.run.OutDir == "" {
+		return layout.Publish(found, c.run.OutputDir())
 	}
-	return layout.Deliver(found, x.OutDir)
+	return layout.Deliver(found, c.run.OutDir)
 }
 
 func more(n int) string {

@@ -57,6 +57,7 @@ func named(do func(at string)) func(io string) {
 }
 
 func TestAResultThatBreaksTheContract(t *testing.T) {
+	t.Parallel()
 	secret := filepath.Join(t.TempDir(), "secret")
 	must(os.WriteFile(secret, []byte(`{"n":7}`), 0o600))
 	for _, c := range []struct {
@@ -106,7 +107,7 @@ func TestAResultThatBreaksTheContract(t *testing.T) {
 					t.Errorf("a finding without its file: %+v", f)
 				}
 			}
-			if _, err := os.Lstat(x.OutputDir()); err == nil || len(got.Files) > 0 {
+			if _, err := os.Lstat(x.run.OutputDir()); err == nil || len(got.Files) > 0 {
 				t.Errorf("something was published: %v", got.Files)
 			}
 		})
@@ -114,6 +115,7 @@ func TestAResultThatBreaksTheContract(t *testing.T) {
 }
 
 func TestMoreOutputThanItMayGive(t *testing.T) {
+	t.Parallel()
 	limits := "name: worker\nlimits: {output: 2MiB}\n"
 	for _, c := range []struct {
 		name string
@@ -158,7 +160,7 @@ func TestMoreOutputThanItMayGive(t *testing.T) {
 			}))
 			x := b.execution()
 			wants(t, b.carriesOut(x), api.LimitExceeded, exitContract, "output_limit", c.says)
-			if _, err := os.Lstat(x.OutputDir()); err == nil {
+			if _, err := os.Lstat(x.run.OutputDir()); err == nil {
 				t.Error("something was published")
 			}
 		})
@@ -166,6 +168,7 @@ func TestMoreOutputThanItMayGive(t *testing.T) {
 }
 
 func TestOutputFilesArePublished(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	b.runs(leaves(0, func(io string) {
 		put(io, "output/sub/a", "of a")
@@ -193,23 +196,24 @@ func TestOutputFilesArePublished(t *testing.T) {
 	if diff := cmp.Diff(want, got.Files); diff != "" {
 		t.Error(diff)
 	}
-	if all := below(t, x.OutputDir()); all != "b sub sub/a" {
+	if all := below(t, x.run.OutputDir()); all != "b sub sub/a" {
 		t.Errorf("published are %s", all)
 	}
-	if info, err := os.Lstat(filepath.Join(x.OutputDir(), "b")); err != nil || info.Mode() != 0o644 {
+	if info, err := os.Lstat(filepath.Join(x.run.OutputDir(), "b")); err != nil || info.Mode() != 0o644 {
 		t.Errorf("its mode is %v, %v", info.Mode(), err)
 	}
-	if w := x.Record.Warnings; len(w) != 1 || !utf8.ValidString(w[0]) || strings.Contains(w[0], "\x1b") {
+	if w := x.run.Record.Warnings; len(w) != 1 || !utf8.ValidString(w[0]) || strings.Contains(w[0], "\x1b") {
 		t.Fatalf("warnings %q", w)
 	}
 	for _, skipped := range []string{`"link" is a symbolic link`, `"pipe" is a FIFO`, `"socket" is a socket`, "control character", "not UTF-8"} {
-		if !strings.Contains(x.Record.Warnings[0], skipped) {
-			t.Errorf("the user isn't told of %s: %s", skipped, x.Record.Warnings[0])
+		if !strings.Contains(x.run.Record.Warnings[0], skipped) {
+			t.Errorf("the user isn't told of %s: %s", skipped, x.run.Record.Warnings[0])
 		}
 	}
 }
 
 func TestWhatStaysBehindIsNamedUpToABound(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	b.runs(leaves(0, func(io string) {
 		for n := range 30 {
@@ -219,12 +223,13 @@ func TestWhatStaysBehindIsNamedUpToABound(t *testing.T) {
 	}))
 	x := b.execution()
 	wants(t, b.carriesOut(x), api.Success, 0, "", "")
-	if w := x.Record.Warnings; len(w) != 1 || strings.Count(w[0], "link-") != 20 || !strings.HasSuffix(w[0], " and 10 more") {
+	if w := x.run.Record.Warnings; len(w) != 1 || strings.Count(w[0], "link-") != 20 || !strings.HasSuffix(w[0], " and 10 more") {
 		t.Errorf("warnings %q", w)
 	}
 }
 
 func TestOutputFilesGoWhereTheUserWantsThem(t *testing.T) {
+	t.Parallel()
 	program := leaves(0, func(io string) {
 		put(io, "output/sub/a", "new")
 		put(io, "output.json", `{"file":"sub/a"}`)
@@ -233,16 +238,16 @@ func TestOutputFilesGoWhereTheUserWantsThem(t *testing.T) {
 		b := newBench(t)
 		b.runs(program)
 		x := b.execution()
-		x.OutDir = t.TempDir()
-		put(x.OutDir, "mine", "")
-		put(x.OutDir, "sub/a", "old")
+		x.run.OutDir = t.TempDir()
+		put(x.run.OutDir, "mine", "")
+		put(x.run.OutDir, "sub/a", "old")
 		got := b.carriesOut(x)
 		wants(t, got, api.Success, 0, "", "")
-		if len(got.Files) != 1 || got.Files[0].Path != filepath.Join(x.OutDir, "sub/a") || *got.Files[0].Pointer != "/file" {
+		if len(got.Files) != 1 || got.Files[0].Path != filepath.Join(x.run.OutDir, "sub/a") || *got.Files[0].Pointer != "/file" {
 			t.Errorf("files %+v", got.Files)
 		}
-		if raw, err := os.ReadFile(filepath.Join(x.OutDir, "sub/a")); string(raw) != "new" || below(t, x.OutDir) != "mine sub sub/a" {
-			t.Errorf("%q, %v: %s", raw, err, below(t, x.OutDir))
+		if raw, err := os.ReadFile(filepath.Join(x.run.OutDir, "sub/a")); string(raw) != "new" || below(t, x.run.OutDir) != "mine sub sub/a" {
+			t.Errorf("%q, %v: %s", raw, err, below(t, x.run.OutDir))
 		}
 	})
 	outside := t.TempDir()
@@ -258,13 +263,13 @@ func TestOutputFilesGoWhereTheUserWantsThem(t *testing.T) {
 			b := newBench(t)
 			b.runs(program)
 			x := b.execution()
-			x.OutDir = filepath.Join(t.TempDir(), "out")
-			spoil(x.OutDir)
+			x.run.OutDir = filepath.Join(t.TempDir(), "out")
+			spoil(x.run.OutDir)
 			_, err := x.Attempt(t.Context())
-			if !fault.Is(err, fault.Unavailable) || !strings.Contains(fault.Public(err).Hint, "--out") || !x.Keep {
-				t.Errorf("kept %v, error %v", x.Keep, err)
+			if !fault.Is(err, fault.Unavailable) || !strings.Contains(fault.Public(err).Hint, "--out") || !x.run.Keep {
+				t.Errorf("kept %v, error %v", x.run.Keep, err)
 			}
-			if raw, err := os.ReadFile(filepath.Join(x.AttemptDir(), "io/output/sub/a")); string(raw) != "new" {
+			if raw, err := os.ReadFile(filepath.Join(x.run.AttemptDir(), "io/output/sub/a")); string(raw) != "new" {
 				t.Errorf("the work is lost: %v", err)
 			}
 			if left := below(t, outside); left != "" {
@@ -278,6 +283,7 @@ func TestOutputFilesGoWhereTheUserWantsThem(t *testing.T) {
 // TestAnOutputIsPublishedOnce is of a process that dies between publishing and storing: the next
 // one reads the same result and gives the same answer.
 func TestAnOutputIsPublishedOnce(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	b.runs(leaves(0, func(io string) {
 		put(io, "output/sub/a", "of a")
@@ -285,7 +291,7 @@ func TestAnOutputIsPublishedOnce(t *testing.T) {
 		put(io, "output.json", `{"n":1,"file":"sub/a"}`)
 	}))
 	x := b.execution()
-	x.Durable = true
+	x.run.Durable = true
 	first, err := x.Attempt(t.Context())
 	if err != nil || first.Outcome != api.Success {
 		t.Fatalf("%+v, %v", first, err)
@@ -300,7 +306,7 @@ func TestAnOutputIsPublishedOnce(t *testing.T) {
 		if diff := cmp.Diff(first, again); diff != "" {
 			t.Error(diff)
 		}
-		if all := below(t, x.OutputDir()); all != "sub sub/a" {
+		if all := below(t, x.run.OutputDir()); all != "sub sub/a" {
 			t.Errorf("published are %s", all)
 		}
 	}
@@ -308,6 +314,7 @@ func TestAnOutputIsPublishedOnce(t *testing.T) {
 }
 
 func TestAFailureTellsItsOwnReason(t *testing.T) {
+	t.Parallel()
 	long := strings.Repeat("é", run.MaxMessage)
 	for _, c := range []struct {
 		name    string
@@ -353,6 +360,7 @@ func TestAFailureTellsItsOwnReason(t *testing.T) {
 }
 
 func TestTheEnginesWordOnAnEndIsShown(t *testing.T) {
+	t.Parallel()
 	layout := runtime.OpenLayout(t.TempDir(), "")
 	must(os.MkdirAll(filepath.Join(layout.Dir, "io"), 0o700))
 	got, err := takeError(runtime.End{ExitCode: 126, EngineError: strings.Repeat("exec format error ", 1000)}, layout, runtime.DefaultLimits())

@@ -1,16 +1,14 @@
 package container
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"io/fs"
 	"log/slog"
 	"os"
-	"path/filepath"
 	goruntime "runtime"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -19,13 +17,15 @@ import (
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/capsule"
+	"github.com/agent-on-demand/aod/capsule/agent"
+	"github.com/agent-on-demand/aod/capsule/au"
 	"github.com/agent-on-demand/aod/capsule/unit"
+	"github.com/agent-on-demand/aod/handoff/relay"
 	"github.com/agent-on-demand/aod/internal/safefs"
 	"github.com/agent-on-demand/aod/internal/secrets"
 	"github.com/agent-on-demand/aod/orchestrator/pool"
 	"github.com/agent-on-demand/aod/orchestrator/run"
 	"github.com/agent-on-demand/aod/runtime"
-	"github.com/agent-on-demand/aod/runtime/initbin"
 	"github.com/agent-on-demand/aod/runtime/quota"
 )
 
@@ -59,28 +59,16 @@ type Options struct {
 // Containers runs units in sandboxes of one engine. It is the kind of capsules and of
 // Agentic Units.
 type Containers struct {
-	engine Engine
-	opts   Options
-	logger *slog.Logger
-	home   run.Home
-	placed atomic.Bool         // the engine's disk is among home.Disks
-	starts *semaphore.Weighted // containers started at once
-	inits  initbin.Installer
-	images sync.Map // of foundImage, by unit and version, so that a run needn't ask the engine again
-	builds *builds
-	// by reference, when this process was asked for an image: an upload has its image before it is a unit
-	asked sync.Map
-	pool  *pool.Pool
-	users users
-
-	livings sync.Map // of *living, by session
-
-	confined atomic.Bool // as NeedSeccomp asks, when the engine answered last
-
-	// one unit at a time is asked for its card: whoever else wants that finds it remembered
-	describing *semaphore.Weighted
-	life       context.Context //nolint:containedctx // of what belongs to no run; Close ends it
-	end        context.CancelFunc
+	machine *machine
+	starter *starter
+	images  *imageBuilder
+	pool    *pool.Pool
+	pruner  imagePruner
+	trials  *trials
+	cards   *cards
+	tools   toolLists
+	livings *livings
+	end     context.CancelFunc // of what belongs to no run
 }
 
 // New returns a kind that has not started anything.
@@ -98,25 +86,30 @@ func New(engine Engine, opts Options) *Containers {
 		opts.Secret = secrets.Files{}.Read
 	}
 	opts.Limits = opts.Limits.Or(runtime.DefaultLimits())
-	c := &Containers{
-		engine: engine, opts: opts, logger: opts.Logger, starts: semaphore.NewWeighted(int64(opts.Starts)),
-		builds: newBuilds(opts.Builds), describing: semaphore.NewWeighted(1),
-	}
-	c.pool = pool.New(source{c}, opts.Pool, opts.Logger)
+	m := &machine{engine: engine, opts: opts, logger: opts.Logger}
+	c := &Containers{machine: m, livings: &livings{machine: m}}
+	c.starter = &starter{machine: m, starts: semaphore.NewWeighted(int64(opts.Starts))}
+	c.images = &imageBuilder{machine: m, builds: newBuilds(opts.Builds)}
+	c.pool = pool.New(source{machine: m, starter: c.starter, images: c.images}, opts.Pool, opts.Logger)
+	c.pruner = imagePruner{machine: m, images: c.images, pool: c.pool}
+	c.trials = &trials{machine: m, starter: c.starter, images: c.images}
+	c.cards = &cards{machine: m, images: c.images, trials: c.trials, describing: semaphore.NewWeighted(1)}
+	c.tools = toolLists{machine: m, starter: c.starter, trials: c.trials}
 	return c
 }
 
 // Open implements run.Opener. A model that isn't there is an Input fault.
 func (c *Containers) Open(home run.Home) error {
-	c.home = home
-	c.life, c.end = context.WithCancel(context.Background())
-	if err := checkModels(c.engine, c.opts.Units); err != nil {
+	m := c.machine
+	m.home = home
+	m.life, c.end = context.WithCancel(context.Background())
+	if err := checkModels(m.engine, m.opts.Units); err != nil {
 		return err
 	}
-	if err := safefs.RemoveTree(c.poolDir()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := safefs.RemoveTree(m.poolDir()); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err // what waited in an earlier process; its containers are found by their labels
 	}
-	return os.MkdirAll(c.poolDir(), 0o700)
+	return os.MkdirAll(m.poolDir(), 0o700)
 }
 
 // Close implements run.Opener.
@@ -124,58 +117,37 @@ func (c *Containers) Close() error {
 	if c.end != nil {
 		c.end()
 	}
-	for _, v := range c.livings.Range {
-		v.(*living).release()
-	}
-	c.livings.Clear()
-	c.builds.close()
+	c.livings.release()
+	c.images.builds.close()
 	return nil
 }
 
-// poolDir is where the directories of waiting sandboxes are.
-func (c *Containers) poolDir() string { return filepath.Join(c.home.Dir, "pool") }
-
 // Check implements run.Kind.
 func (c *Containers) Check(req run.Request, ready run.Input) error {
-	if err := c.takesSecrets(req.Unit); err != nil {
+	if err := c.machine.takesSecrets(req.Unit); err != nil {
 		return err
 	}
-	if err := c.reaches(req.Unit); err != nil {
+	if err := c.machine.reaches(req.Unit); err != nil {
 		return err
 	}
-	return programOf(req.Unit).check(c, req, ready)
-}
-
-// reaches returns an Unsupported fault for a unit that is to reach hosts from an engine elsewhere.
-func (c *Containers) reaches(u *unit.Unit) error {
-	if len(u.Policy.Egress) == 0 || !runtime.IsRemote(c.engine) {
-		return nil
-	}
-	return fault.New(fault.Unsupported, "%q reaches hosts by name (egress), which it can't from an engine elsewhere",
-		u.Name).
-		WithHint("use an engine on this machine")
+	return programOf(req.Unit).check(c.machine, req, ready)
 }
 
 // Execution implements run.Kind.
 func (c *Containers) Execution(r *run.Run) run.Execution {
-	x := &execution{Run: r, containers: c, program: c.programOfRun(r), begun: r.State() != api.Idle}
-	x.uncertain = x.begun
-	if raw, ok := r.Saved.(json.RawMessage); ok {
-		_ = json.Unmarshal(raw, &x.saved) // it was written from the same type
-	}
-	r.Saved = &x.saved
+	x := newExecution(c, r)
 	for _, id := range x.saved.Sandboxes {
 		c.pool.Claimed(id)
 	}
 	if config := talksWith(r); config != nil {
-		return &turn{execution: x, config: config}
+		return newTurn(x, c.livings, config)
 	}
 	return x
 }
 
 // Warm implements run.Warmer.
 func (c *Containers) Warm(ctx context.Context, world run.World) {
-	if c.opts.Pool.Size > 0 {
+	if c.machine.opts.Pool.Size > 0 {
 		c.pool.Run(ctx, world)
 	}
 }
@@ -190,36 +162,15 @@ func (c *Containers) Pool() *pool.Pool { return c.pool }
 func (c *Containers) Collectors() []prometheus.Collector { return []prometheus.Collector{c.pool} }
 
 // Ready implements run.Sweeper.
-func (c *Containers) Ready(ctx context.Context) error {
-	info, err := c.probe(ctx)
-	if err != nil {
-		return err
-	}
-	return c.confines(info)
-}
+func (c *Containers) Ready(ctx context.Context) error { return c.machine.ready(ctx) }
 
-// probe asks the engine about itself, and has its disk watched.
-func (c *Containers) probe(ctx context.Context) (runtime.EngineInfo, error) {
-	info, err := c.engine.Probe(ctx)
-	if err == nil && info.Local {
-		c.home.Disks.Add(info.RootDir)
-	}
-	return info, err
-}
-
-// room returns a fault where the disks have no room for an image.
-func (c *Containers) room(ctx context.Context) error {
-	if c.home.Disks.Bounded() && !c.placed.Load() {
-		if _, err := c.probe(ctx); err == nil {
-			c.placed.Store(true)
-		}
-	}
-	return c.home.Disks.Room(0)
-}
+// Confined returns an Unsupported fault where NeedSeccomp is set and the engine has no seccomp. It
+// asks the engine unless the last answer was good.
+func (c *Containers) Confined(ctx context.Context) error { return c.machine.confirm(ctx) }
 
 // SweepRun implements run.Sweeper.
 func (c *Containers) SweepRun(ctx context.Context, id string) error {
-	return runtime.RemoveAll(ctx, c.engine, id, c.home.Owner)
+	return c.machine.sweepRun(ctx, id)
 }
 
 // sweepGrace is how long a sweep that has begun goes on when this process is to end.
@@ -227,25 +178,33 @@ const sweepGrace = 10 * time.Second
 
 // SweepStrays implements run.Sweeper: it waits until the engine answers.
 func (c *Containers) SweepStrays(ctx context.Context, live func(id string) bool) error {
-	if _, err := c.awaitEngine(ctx); err != nil {
+	if _, err := c.machine.await(ctx); err != nil {
 		return err
 	}
-	if err := acquire(ctx, c.describing); err != nil { // for which there is no run
+	if err := acquire(ctx, c.cards.describing); err != nil { // for which there is no run
 		return err
 	}
-	defer c.describing.Release(1)
-	if err := quota.Sweep(c.home.Dir); err != nil && !errors.Is(err, quota.ErrUnsupported) {
-		c.logger.Warn("limits of directories that are gone can't be removed", fault.LogAttr(err))
+	defer c.cards.describing.Release(1)
+	if err := quota.Sweep(c.machine.home.Dir); err != nil && !errors.Is(err, quota.ErrUnsupported) {
+		c.machine.logger.Warn("limits of directories that are gone can't be removed", fault.LogAttr(err))
 	}
 	begun, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	defer context.AfterFunc(ctx, func() { time.AfterFunc(sweepGrace, stop) })()
-	removed, err := runtime.RemoveStray(begun, c.engine, c.home.Owner,
+	removed, err := runtime.RemoveStray(begun, c.machine.engine, c.machine.home.Owner,
 		func(id string) bool { return live(id) || c.pool.Has(id) })
 	if removed > 0 {
-		c.logger.Warn("removed stray containers or volumes", "count", removed)
+		c.machine.logger.Warn("removed stray containers or volumes", "count", removed)
 	}
 	return err
+}
+
+// Build returns the capsule's image, its reference, and whether it had to be built.
+func (c *Containers) Build(
+	ctx context.Context, u *unit.Unit, progress func(runtime.BuildEvent),
+) (runtime.Image, string, bool, error) {
+	found, built, err := c.images.build(ctx, u, progress, inPlace)
+	return found.image, found.ref, built, err
 }
 
 // Accept implements run.Acceptor: it builds the unit's image.
@@ -254,9 +213,87 @@ func (c *Containers) Accept(ctx context.Context, u *unit.Unit) error {
 	return err
 }
 
+// EnsureBase builds the base image of this version where it is missing.
+func (c *Containers) EnsureBase(ctx context.Context, progress func(runtime.BuildEvent)) error {
+	return c.images.ensureBase(ctx, progress)
+}
+
+// PruneImages implements run.ImagePruner.
+func (c *Containers) PruneImages(
+	ctx context.Context, units func() ([]*unit.Unit, error), dryRun bool,
+) (removed int, err error) {
+	return c.pruner.prune(ctx, units, dryRun)
+}
+
+// Card implements run.Describer: the model card of an Agentic Unit as its program printed
+// it, or the tools of an MCP server. The program is asked once for each version, in a sandbox of
+// its own. The error is an Input fault for a unit of another kind, a Capsule fault for one that
+// gives no card.
+func (c *Containers) Card(ctx context.Context, u *unit.Unit) (json.RawMessage, error) {
+	if u.Kind == unit.MCP {
+		return c.cards.whenBuilt(ctx, u, func() (json.RawMessage, error) { return c.tools.card(ctx, u) })
+	}
+	return c.cards.ask(ctx, u)
+}
+
+// StdinBytes implements run.Describer.
+func (c *Containers) StdinBytes(u *unit.Unit) (int64, error) { return c.cards.stdinBytes(u) }
+
+// Describe returns the model card of an Agentic Unit. The program is asked once for each
+// image. observe gets the steps of the image's build, and may be nil. If the program prints
+// no card, or can't be started, the error is a Capsule fault.
+func (c *Containers) Describe(ctx context.Context, u *unit.Unit, observe func(run.Event)) (*au.Card, error) {
+	return c.cards.describe(ctx, u, observe)
+}
+
+// Tools returns the tools that an MCP server has, whether they may be called or not. It is
+// asked once for each image. observe gets the steps of the image's build, and may be nil. The
+// error is a Capsule fault where the server doesn't tell.
+func (c *Containers) Tools(ctx context.Context, u *unit.Unit, observe func(run.Event)) ([]relay.Tool, error) {
+	return c.tools.ask(ctx, u, observe)
+}
+
+// Try starts a unit once, always without a network, and returns what it did. A failure of the
+// unit is no error.
+func (c *Containers) Try(ctx context.Context, u *unit.Unit, trial Trial) (Observed, error) {
+	return c.trials.try(ctx, u, trial)
+}
+
+// FindProgram has the init of a sandbox look up the program of a wrapped agent, as it does
+// before a run, and starts nothing. observe gets the steps of the image's build, and may be
+// nil. The error is a Capsule fault where the program isn't there, or can't be executed.
+func (c *Containers) FindProgram(ctx context.Context, u *unit.Unit, observe func(run.Event)) error {
+	return c.trials.findProgram(ctx, u, observe)
+}
+
+// Talks implements run.Talker.
+func (*Containers) Talks(u *unit.Unit) bool { return u.Kind == unit.MCP }
+
+// SessionRules implements mcpsessions.Talker.
+func (c *Containers) SessionRules(u *unit.Unit) (relay.Options, error) { return SessionRules(u) }
+
+// Conversation implements run.Conversant.
+func (c *Containers) Conversation(u *unit.Unit) (terms run.SessionTerms, has bool, err error) {
+	config := talker(u)
+	if config == nil {
+		return terms, false, nil
+	}
+	if err := c.machine.converses(u); err != nil {
+		return terms, false, err
+	}
+	terms.Alone, terms.Resumes = config.Mode != agent.Interactive, resumes(config)
+	if config.Session.KeepAlive {
+		terms.Idle = cmp.Or(config.Session.Idle, idleTime)
+	}
+	return terms, true, nil
+}
+
+// EndSession implements run.Conversant. The program gets a SIGTERM first.
+func (c *Containers) EndSession(ctx context.Context, id string) error { return c.livings.end(ctx, id) }
+
 // Image implements run.Describer.
 func (c *Containers) Image(u *unit.Unit) string {
-	recipe, err := c.recipeOf(u)
+	recipe, err := c.images.recipeOf(u)
 	if err != nil {
 		return ""
 	}
@@ -285,7 +322,7 @@ func capsuleOf(u *unit.Unit) (*capsule.Capsule, error) {
 
 // Memory implements run.Measurer: it waits until the engine answers.
 func (c *Containers) Memory(ctx context.Context) int64 {
-	info, err := c.awaitEngine(ctx)
+	info, err := c.machine.await(ctx)
 	if err != nil {
 		return 0
 	}

@@ -10,14 +10,15 @@ import (
 )
 
 func TestAnAttemptTakesItsResult(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	x := b.execution()
 	result, err := x.Attempt(t.Context())
 	if err != nil || result.Outcome != api.Success || string(result.Output) != `{"n":1}` || x.attempt.origin != fresh {
 		t.Fatalf("%+v, %v", result, err)
 	}
-	if x.State() != api.Running || x.Record.Container.ID == "" || x.Record.StartedAt == nil || x.Record.Image.ID == "" {
-		t.Errorf("record %+v", x.Record)
+	if x.run.State() != api.Running || x.run.Record.Container.ID == "" || x.run.Record.StartedAt == nil || x.run.Record.Image.ID == "" {
+		t.Errorf("record %+v", x.run.Record)
 	}
 	x.Settle(t.Context())
 	if err := x.Remove(t.Context()); err != nil {
@@ -30,6 +31,7 @@ func TestAnAttemptTakesItsResult(t *testing.T) {
 }
 
 func TestAnEngineThatHasNothingIsAskedToRemoveNothing(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name, method string
 		err          error
@@ -56,6 +58,7 @@ func TestAnEngineThatHasNothingIsAskedToRemoveNothing(t *testing.T) {
 }
 
 func TestWhatIsUncertainIsLookedForByItsLabels(t *testing.T) {
+	t.Parallel()
 	for _, method := range []string{"Create", "Attach", "Start"} {
 		t.Run(method, func(t *testing.T) {
 			b := newBench(t)
@@ -78,6 +81,7 @@ func TestWhatIsUncertainIsLookedForByItsLabels(t *testing.T) {
 }
 
 func TestARemovalThatFailsIsDoneAgain(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	x := b.execution()
 	b.breaks("Remove", errAway) // before: it may be removed ahead
@@ -98,6 +102,7 @@ func TestARemovalThatFailsIsDoneAgain(t *testing.T) {
 }
 
 func TestTheNextAttemptRemovesWhatTheLastOneLeft(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	b.breaks("Create", errAway)
 	x := b.execution()
@@ -122,6 +127,7 @@ func TestTheNextAttemptRemovesWhatTheLastOneLeft(t *testing.T) {
 }
 
 func TestAnEndSaysHowMuchHasEnded(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		end  runtime.End
 		want ending

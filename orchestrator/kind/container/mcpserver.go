@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
+	"sync"
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/api/fault"
@@ -18,33 +20,65 @@ import (
 
 // mcpServer is the program of an MCP server: it talks with a client on stdin and stdout. The
 // client's end is the relay.Session in Request.Extra. The run is over with the session.
-type mcpServer struct{ capsuleProgram }
+type mcpServer struct{}
 
 func (mcpServer) noun() string { return "server" }
 
 // check refuses a run that nobody talks with.
-func (mcpServer) check(c *Containers, req run.Request, _ run.Input) error {
+func (mcpServer) check(m *machine, req run.Request, _ run.Input) error {
 	name := req.Unit.Name
 	if sessionOf(req.Extra) == nil {
 		return fault.New(fault.Input, "%q is an MCP server, which is talked with and not run", name).
 			WithHint("use /mcp/%s with an MCP client, `aod mcp run %s`, or `aod mcp call %s TOOL`", name, name, name)
 	}
-	return c.canTalk()
+	return m.canTalk()
 }
 
-// canTalk refuses sessions with an engine that this process can't keep a server's end with.
-func (c *Containers) canTalk() error {
-	if runtime.IsRemote(c.engine) {
-		return fault.New(fault.Unsupported,
-			"an MCP server can't be run on an engine elsewhere: it has to end with its session, and nobody there "+
-				"would notice").
-			WithHint("use an engine on this machine")
-	}
+func (mcpServer) limits(of runtime.Limits) runtime.Limits { return of }
+
+func (mcpServer) loadsAhead() bool { return false }
+
+func (mcpServer) completeWarmSpec(*machine, *unit.Unit, *runtime.Spec) error { return nil }
+
+// prepare connects the session's ends with the container's streams.
+func (mcpServer) prepare(_ context.Context, x *execution, spec *runtime.Spec, _ runtime.Layout) error {
+	x.talk = newStdioBridge(sessionOf(x.run.Extra))
+	talkInstead(spec, x.run.Unit, x.talk)
 	return nil
 }
 
-// SessionRules implements run.Talker.
-func (c *Containers) SessionRules(u *unit.Unit) (relay.Options, error) { return SessionRules(u) }
+// talkInstead makes the spec that of a server whose streams are those of a bridge.
+func talkInstead(spec *runtime.Spec, u *unit.Unit, t *stdioBridge) {
+	spec.Console = &runtime.Console{
+		Command: slices.Concat(spec.Image.Entrypoint, spec.Image.Cmd), Stdin: t.stdin, Stdout: t.stdout,
+	}
+	spec.Mode, spec.Durable = runtime.ModeStdio, false
+	spec.Env = slices.Clone(spec.Env)
+	if c, ok := u.Definition.(*capsule.Capsule); ok && c.MCP != nil {
+		for _, name := range slices.Sorted(maps.Keys(c.MCP.Env)) {
+			spec.Env = append(spec.Env, name+"="+c.MCP.Env[name])
+		}
+	}
+}
+
+func (mcpServer) adopt(*execution, *runtime.Spec) {}
+
+// collect says how the session went. The program has not been stopped, or the session was over.
+func (mcpServer) collect(_ context.Context, x *execution, end runtime.End) (run.Result, error) {
+	s := x.talk.session
+	_, all, failed := s.Calls()
+	x.verdict.noteLimits(end)
+	if !s.EndedWell() {
+		return serverFailed(end.ExitCode, s.Err()), nil
+	}
+	success := 0
+	output := fmt.Appendf(nil, `{"calls":%d,"failed":%d}`, all, failed)
+	return run.Result{State: api.Completed, Outcome: api.Success, ExitCode: &success, Output: output}, nil
+}
+
+func (mcpServer) wroteTooMuch(limits runtime.Limits) *runtime.LimitError {
+	return capsuleProgram{}.wroteTooMuch(limits)
+}
 
 // SessionRules returns the rules of sessions with a unit; run.NoSession of one that is run.
 func SessionRules(u *unit.Unit) (relay.Options, error) {
@@ -58,54 +92,6 @@ func SessionRules(u *unit.Unit) (relay.Options, error) {
 func sessionOf(extra any) *relay.Session {
 	s, _ := extra.(*relay.Session)
 	return s
-}
-
-func (mcpServer) loadsAhead() bool { return false }
-
-// prepare connects the session's ends with the container's streams.
-func (mcpServer) prepare(_ context.Context, x *execution, spec *runtime.Spec, _ runtime.Layout) error {
-	x.talk = newTalk(sessionOf(x.Extra))
-	talkInstead(spec, x.Unit, x.talk)
-	return nil
-}
-
-// talkInstead makes the spec that of a server whose streams are those of a talk.
-func talkInstead(spec *runtime.Spec, u *unit.Unit, t *talk) {
-	spec.Console = &runtime.Console{
-		Command: slices.Concat(spec.Image.Entrypoint, spec.Image.Cmd), Stdin: t.stdin, Stdout: t.stdout,
-	}
-	spec.Durable, spec.Leash = false, true
-	spec.Env = slices.Clone(spec.Env)
-	if c, ok := u.Definition.(*capsule.Capsule); ok && c.MCP != nil {
-		for _, name := range slices.Sorted(maps.Keys(c.MCP.Env)) {
-			spec.Env = append(spec.Env, name+"="+c.MCP.Env[name])
-		}
-	}
-}
-
-// collect says how the session went. The program has not been stopped, or the session was over.
-func (mcpServer) collect(_ context.Context, x *execution, end runtime.End) (run.Result, error) {
-	s := x.talk.session
-	_, all, failed := s.Calls()
-	x.noteLimits(end)
-	if !s.EndedWell() {
-		return serverFailed(end.ExitCode, s.Err()), nil
-	}
-	success := 0
-	output := fmt.Appendf(nil, `{"calls":%d,"failed":%d}`, all, failed)
-	return run.Result{State: api.Completed, Outcome: api.Success, ExitCode: &success, Output: output}, nil
-}
-
-// noteToolCalls records the calls of a session.
-func (x *execution) noteToolCalls() {
-	if x.talk == nil {
-		return
-	}
-	calls, all, _ := x.talk.session.Calls()
-	x.Record.ToolCalls = calls
-	if all > len(calls) {
-		x.Warn("the session had %d calls; the record lists the first %d", all, len(calls))
-	}
 }
 
 // serverFailed is the result of a session that its server ended.
@@ -128,4 +114,98 @@ func cutOff(why string) run.Result {
 		Category: api.CategoryPermanent, Kind: "cut_off",
 		Message: why, Hint: "begin a new session",
 	}}
+}
+
+// stdioBridge is a session that is connected with the streams of a container.
+type stdioBridge struct {
+	session *relay.Session
+	stdin   *io.PipeReader // what the container reads
+	toStdin *io.PipeWriter
+	stdout  *io.PipeWriter // what the container writes
+	said    *io.PipeReader
+}
+
+func newStdioBridge(s *relay.Session) *stdioBridge {
+	t := &stdioBridge{session: s}
+	t.stdin, t.toStdin = io.Pipe()
+	t.said, t.stdout = io.Pipe()
+	return t
+}
+
+// begin passes messages on until end is called. The end of ctx ends the session.
+func (t *stdioBridge) begin(ctx context.Context, log *runtime.Log) (end func()) {
+	var talking sync.WaitGroup
+	talking.Go(func() {
+		t.session.Talk(t.toStdin, t.said,
+			func(line []byte) { log.Add("stdout", append(line[:len(line):len(line)], '\n')) })
+		_ = t.said.Close() // what the container still writes is dropped
+	})
+	stop := context.AfterFunc(ctx, func() {
+		t.session.End(whyOver(context.Cause(ctx)))
+		t.close()
+	})
+	return func() {
+		stop()
+		t.close()
+		talking.Wait()
+	}
+}
+
+// whyOver is what a client is told of the end of its session's run.
+func whyOver(cause error) error {
+	if errors.Is(cause, run.ErrTimeout) || errors.Is(cause, run.ErrDeadline) {
+		return fault.Wrap(fault.Deadline, cause, "its time is up")
+	}
+	return fault.Wrap(fault.Unavailable, cause, "the session was ended")
+}
+
+func (t *stdioBridge) close() {
+	_ = t.stdout.Close()
+	_ = t.stdin.Close()
+}
+
+// errSessionOver is why a container is stopped whose session is over.
+var errSessionOver = errors.New("the session is over")
+
+// during passes messages on until end is called, and returns a context that also ends with the
+// session. A nil bridge is none.
+func (t *stdioBridge) during(ctx context.Context, log *runtime.Log) (during context.Context, end func()) {
+	if t == nil {
+		return ctx, func() {}
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	go func() {
+		select {
+		case <-t.session.Done():
+			cancel(errSessionOver)
+		case <-ctx.Done():
+		}
+	}()
+	left := t.begin(ctx, log)
+	return ctx, func() {
+		left()
+		cancel(nil)
+	}
+}
+
+// note records the calls of the session. A nil bridge has none.
+func (t *stdioBridge) note(r *run.Run) {
+	if t == nil {
+		return
+	}
+	calls, all, _ := t.session.Calls()
+	r.Record.ToolCalls = calls
+	if all > len(calls) {
+		r.Warn("the session had %d calls; the record lists the first %d", all, len(calls))
+	}
+}
+
+// lending calls wait, and gives the run's slot to others meanwhile if a session goes on: it
+// mostly waits for its client.
+func (a *attempt) lending(wait func()) {
+	if a.x.talk == nil {
+		wait()
+		return
+	}
+	a.api.calls.Lend(context.Background(), wait)
 }

@@ -21,38 +21,45 @@ import (
 // answersTime bounds the time in which a server tells its tools.
 const answersTime = 30 * time.Second
 
-// Tools returns the tools that an MCP server has, whether they may be called or not. It is
+// toolLists ask MCP servers for their tools.
+type toolLists struct {
+	machine *machine
+	starter *starter
+	trials  *trials
+}
+
+// ask returns the tools that an MCP server has, whether they may be called or not. It is
 // asked once for each image. observe gets the steps of the image's build, and may be nil. The
 // error is a Capsule fault where the server doesn't tell.
-func (c *Containers) Tools(ctx context.Context, u *unit.Unit, observe func(run.Event)) (tools []relay.Tool, err error) {
-	if err := c.canTalk(); err != nil {
+func (l toolLists) ask(ctx context.Context, u *unit.Unit, observe func(run.Event)) (tools []relay.Tool, err error) {
+	if err := l.machine.canTalk(); err != nil {
 		return nil, err
 	}
-	err = c.besideRuns(ctx, u, observe, func(r *run.Run, spec runtime.Spec, dir string) error {
-		known := filepath.Join(c.home.Cards, strings.TrimPrefix(spec.Image.ID, "sha256:")+".tools.json")
+	err = l.trials.beside(ctx, u, observe, func(r *run.Run, spec runtime.Spec, dir string) error {
+		known := filepath.Join(l.machine.home.Cards, strings.TrimPrefix(spec.Image.ID, "sha256:")+".tools.json")
 		if raw, err := os.ReadFile(known); err == nil && json.Unmarshal(raw, &tools) == nil {
 			return nil
 		}
-		if tools, err = c.askForTools(ctx, r, spec, filepath.Join(dir, "tools")); err != nil {
+		if tools, err = l.askForTools(ctx, r, spec, filepath.Join(dir, "tools")); err != nil {
 			return err
 		}
 		raw, err := json.Marshal(tools)
-		return errors.Join(err, c.remember(known, raw))
+		return errors.Join(err, remember(known, raw))
 	})
 	return tools, err
 }
 
 // askForTools starts the server in a sandbox beside those of runs.
-func (c *Containers) askForTools(
+func (l toolLists) askForTools(
 	ctx context.Context, r *run.Run, spec runtime.Spec, dir string,
 ) (tools []relay.Tool, err error) {
-	layout, err := c.newLayout(dir, spec.Image, "")
+	layout, err := l.starter.newLayout(dir, spec.Image, "")
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, safefs.RemoveTree(dir)) }()
 	client, session := relay.NewClient(relay.Options{})
-	t := newTalk(session)
+	t := newStdioBridge(session)
 	talkInstead(&spec, r.Unit, t)
 	spec.Purpose, spec.Network = "tools", "none"
 	ctx, cancel := context.WithTimeoutCause(ctx, answersTime,
@@ -73,7 +80,7 @@ func (c *Containers) askForTools(
 		<-session.Done()
 		stop(errSessionOver)
 	}()
-	_, err = c.startToEnd(stopped, spec, layout, log, answersTime)
+	_, err = l.starter.startToEnd(stopped, spec, layout, log, answersTime)
 	session.End(relay.ErrServerEnded) // unless it is over
 	if errors.Is(err, errSessionOver) && !errors.Is(err, runtime.ErrLeftBehind) {
 		err = nil
@@ -97,9 +104,9 @@ func untold(err error) error {
 		WithHint("its program has to speak MCP on stdin and stdout, with nothing else on stdout")
 }
 
-// toolCard is what an MCP server has for a model card.
-func (c *Containers) toolCard(ctx context.Context, u *unit.Unit) (json.RawMessage, error) {
-	tools, err := c.Tools(ctx, u, nil)
+// card is what an MCP server has for a model card.
+func (l toolLists) card(ctx context.Context, u *unit.Unit) (json.RawMessage, error) {
+	tools, err := l.ask(ctx, u, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -14,6 +14,9 @@ import (
 	"github.com/agent-on-demand/aod/runtime"
 )
 
+// modelDir is where a unit finds its model in the sandbox.
+const modelDir = "/models"
+
 // checkModels refuses models that no run could get. The error is an Input fault with all
 // missing models, or an Unsupported fault.
 func checkModels(engine Engine, units map[string]Extra) error {
@@ -37,15 +40,15 @@ func checkModels(engine Engine, units map[string]Extra) error {
 	if len(findings) == 0 {
 		return nil
 	}
-	return fault.New(fault.Input, "a model of the configuration can't be had").WithFindings(findings)
+	return fault.New(fault.Input, "cannot use a model of the configuration").WithFindings(findings)
 }
 
 // ModelPathInside returns the path in the sandbox of a model of this machine.
 func ModelPathInside(source string) string { return path.Join(modelDir, filepath.Base(source)) }
 
 // modelMount returns the mount of a model. Its error is that of mountsModels.
-func (c *Containers) modelMount(source string) (*runtime.Mount, error) {
-	if err := mountsModels(c.engine); err != nil {
+func modelMount(engine Engine, source string) (*runtime.Mount, error) {
+	if err := mountsModels(engine); err != nil {
 		return nil, err
 	}
 	return &runtime.Mount{Source: source, Target: ModelPathInside(source), ReadOnly: true}, nil

@@ -13,6 +13,7 @@ import (
 )
 
 func TestModelsAreLookedForAtTheStart(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	file := filepath.Join(dir, "tiny.gguf")
 	must(os.WriteFile(file, nil, 0o600))

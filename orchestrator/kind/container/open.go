@@ -4,32 +4,28 @@ import (
 	"context"
 	"errors"
 	"os"
-	"strconv"
+	"slices"
 	"time"
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/api/fault"
-	"github.com/agent-on-demand/aod/internal/pause"
 	"github.com/agent-on-demand/aod/orchestrator/pool"
 	"github.com/agent-on-demand/aod/orchestrator/run"
 	"github.com/agent-on-demand/aod/runtime"
 )
 
-// lookAgain is the wait between two requests to an engine for the same answer.
-const lookAgain = 100 * time.Millisecond
-
 // open gives the attempt a container: the existing one, a warm one, or a new one.
 func (x *execution) open(ctx context.Context) (err error) {
 	container := ""
-	if x.uncertain {
-		container, err = x.reconcile(ctx)
+	if x.footprint.uncertain {
+		container, err = x.footprint.reconcile(ctx)
 	}
 	if err == nil && container == "" {
 		err = x.launch(ctx)
 		if !fault.Is(err, fault.Conflict) {
 			return err
 		}
-		container, err = x.awaitNamed(ctx)
+		container, err = x.footprint.awaitNamed(ctx)
 	}
 	if err != nil {
 		return err
@@ -39,16 +35,17 @@ func (x *execution) open(ctx context.Context) (err error) {
 
 // adopt goes on with the container that an earlier process started.
 func (x *execution) adopt(ctx context.Context, container string) (err error) {
-	x.containers.logger.Info("adopting container", "run", x.ID, "attempt", x.Run.Attempt, "container", container)
+	x.machine.logger.Info("adopting container", "run", x.run.ID, "attempt", x.run.Attempt, "container",
+		container)
 	if x.attempt, err = x.adopted(ctx, container); err != nil {
 		return err
 	}
-	if x.saved.Sandboxes[x.Run.Attempt] != "" {
+	if x.saved.Sandboxes[x.run.Attempt] != "" {
 		x.attempt.origin = warm
 	}
-	if x.State() != api.Running { // the earlier process stored no more
+	if x.run.State() != api.Running { // the earlier process stored no more
 		a := x.attempt
-		x.Record.Container = &api.Container{
+		x.run.Record.Container = &api.Container{
 			ID:       container,
 			WaitedMS: run.Milliseconds(a.startedAt().Sub(a.sandbox.StartedAt())), Served: x.saved.Slot.Number,
 		}
@@ -58,182 +55,196 @@ func (x *execution) adopt(ctx context.Context, container string) (err error) {
 
 // launch gives the attempt a warm container, or else a new one.
 func (x *execution) launch(ctx context.Context) error {
-	x.beginsAnew()
+	x.apis.drop(run.ErrCallerEnded)
+	x.log.beginAnew()
 	x.saved.Slot = pool.ReuseSlot{}
 	var waiting *pool.Sandbox
-	if !x.cold && !x.Project && x.Session == nil && x.Start.Dir == "" && canWait(x.Unit) {
-		waiting = x.containers.pool.Acquire(x.Unit)
+	if !x.pooled.cold && !x.run.Project && x.run.Session == nil && x.run.Start.Dir == "" && canWait(x.run.Unit) {
+		waiting = x.pooled.pool.Acquire(x.run.Unit)
 	}
 	if waiting == nil {
 		return x.launchCold(ctx)
 	}
-	x.acquire(waiting)
-	if err := x.Enter(api.Starting, ""); err != nil {
+	x.pooled.acquire(waiting)
+	x.footprint.begun = true
+	if err := x.run.Enter(api.Starting, ""); err != nil {
 		return errors.Join(err, waiting.Discard(ctx))
 	}
 	err := x.claim(ctx, waiting)
 	if err == nil {
 		return nil
 	}
-	x.containers.logger.Warn("waiting sandbox not claimed", "run", x.ID, "sandbox", waiting.ID, fault.LogAttr(err))
-	x.abandonWarm(waiting.Discard(ctx) == nil)
-	if err := x.Enter(api.Failed, "the waiting sandbox could not be claimed"); err != nil {
+	x.machine.logger.Warn("waiting sandbox not claimed", "run", x.run.ID, "sandbox", waiting.ID,
+		fault.LogAttr(err))
+	x.pooled.abandon(waiting.Discard(ctx) == nil)
+	if err := x.run.Enter(api.Failed, "the waiting sandbox could not be claimed"); err != nil {
 		return err
 	}
 	return x.launchCold(ctx)
-}
-
-// acquire remembers which warm sandbox the attempt has.
-func (x *execution) acquire(waiting *pool.Sandbox) {
-	if x.saved.Sandboxes == nil {
-		x.saved.Sandboxes = map[int]string{}
-	}
-	x.saved.Sandboxes[x.Run.Attempt] = waiting.ID
-	x.saved.Slot = waiting.Slot()
-	x.begun = true
-}
-
-// abandonWarm forgets the attempt's warm sandbox. If that was not removed, the end of the run
-// removes it.
-func (x *execution) abandonWarm(removed bool) {
-	id := x.saved.Sandboxes[x.Run.Attempt]
-	delete(x.saved.Sandboxes, x.Run.Attempt)
-	x.saved.Slot = pool.ReuseSlot{}
-	x.cold = true
-	if id == "" { // it was the attempt's own
-		return
-	}
-	if removed {
-		x.containers.pool.Forget(id)
-		return
-	}
-	x.saved.Sandboxes[-x.Run.Attempt] = id
 }
 
 // refuseWarm gives up a warm sandbox whose program never got the run. The run has had no
 // effect yet.
 func (x *execution) refuseWarm(ctx context.Context) error {
 	const reason = "the waiting sandbox ended before its run began"
-	x.containers.logger.Warn(reason, "run", x.ID, "sandbox", x.saved.Sandboxes[x.Run.Attempt])
-	x.abandonWarm(x.discard(ctx))
-	x.saved.Refused = x.Logged()
-	return x.Enter(api.Failed, reason)
+	x.machine.logger.Warn(reason, "run", x.run.ID, "sandbox", x.saved.Sandboxes[x.run.Attempt])
+	x.pooled.abandon(x.discard(ctx))
+	x.saved.Refused = x.run.Logged()
+	return x.run.Enter(api.Failed, reason)
 }
 
 // launchCold starts a new container for the attempt.
 func (x *execution) launchCold(ctx context.Context) error {
-	defer x.containers.pool.ColdStart()()
-	if err := x.Enter(api.Starting, ""); err != nil {
+	defer x.pooled.pool.ColdStart()()
+	if err := x.run.Enter(api.Starting, ""); err != nil {
 		return err
 	}
 	err := x.launchNew(ctx)
 	if fault.Is(err, fault.NotFound) { // somebody removed the image
-		x.containers.images.Delete(pool.Key(x.Unit))
-		x.containers.opts.Patches.forget(x.Unit.Name)
+		x.images.forget(x.run.Unit)
+		x.machine.opts.Patches.forget(x.run.Unit.Name)
 		err = x.launchNew(ctx)
 	}
 	return err
 }
 
 func (x *execution) launchNew(ctx context.Context) error {
-	image, err := x.image(ctx)
+	image, lacks, err := x.images.forAttempt(ctx, x.run)
 	if err != nil {
 		return err
 	}
-	x.begun = true
-	x.attempt, err = x.start(ctx, image)
+	x.footprint.begun = true
+	x.attempt, err = x.start(ctx, image, lacks)
 	return err
 }
 
-// awaitNamed waits for the container whose name is taken: an earlier process asked for it,
-// and the engine has yet to finish it.
-func (x *execution) awaitNamed(ctx context.Context) (container string, err error) {
-	const wait = 10 * time.Second
-	for end := time.Now().Add(wait); ; {
-		if container, err = x.reconcile(ctx); err != nil || container != "" {
-			return container, err
-		}
-		if time.Now().After(end) {
-			return "", fault.New(fault.Unavailable, "the engine has a container of the run's name and doesn't show it")
-		}
-		_ = pause.For(ctx, lookAgain) // an end is seen above
-	}
-}
-
-// reconcile waits for the engine, returns the container of this attempt if there is one, and
-// removes those of earlier attempts.
-func (x *execution) reconcile(ctx context.Context) (container string, err error) {
-	if err := x.awaitEngine(ctx); err != nil {
-		return "", err
-	}
-	refs, err := runtime.Find(ctx, x.containers.engine, x.ID, x.containers.home.Owner)
+// start prepares the attempt's directory and starts its container. patch is what the image lacks of
+// the unit.
+func (x *execution) start(ctx context.Context, image runtime.Image, patch *patch) (*attempt, error) {
+	layout, err := x.place(image)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	for _, ref := range refs {
-		if ref.Labels[runtime.LabelAttempt] == strconv.Itoa(x.Run.Attempt) {
-			container = ref.ID
+	spec := x.spec(image)
+	if err := x.program.prepare(ctx, x, &spec, layout); err != nil {
+		return nil, err
+	}
+	secrets, err := x.machine.secretEnv(x.run)
+	if err != nil {
+		return nil, err
+	}
+	if len(secrets) > 0 && spec.Mode == runtime.ModeOnce {
+		spec.Mode = runtime.ModeParked
+	}
+	if spec.Patch, err = patch.place(layout.Dir); err != nil {
+		return nil, err
+	}
+	layout = layout.At(x.machine.engine, spec)
+	a := &attempt{x: x, layout: layout, limits: spec.Limits, log: runtime.NewLog(spec.Limits.LogBytes, x.log.take)}
+	if a.api, err = x.apis.open(ctx, layout, spec.Limits); err != nil {
+		return nil, err
+	}
+	a.sandbox, err = x.starter.start(ctx, spec, layout, a.log)
+	if err == nil && spec.Mode == runtime.ModeParked {
+		err = x.starter.begin(ctx, a.sandbox, spec, secrets)
+	}
+	if err != nil {
+		x.leave(ctx, a.api, err)
+		return nil, err
+	}
+	x.run.Record.Container = &api.Container{ID: a.sandbox.ID()}
+	noteStart(x.run, a.sandbox)
+	return a, nil
+}
+
+// adopted returns the attempt of a container that an earlier process started.
+func (x *execution) adopted(ctx context.Context, container string) (*attempt, error) {
+	image, err := x.images.ensure(ctx, x.run)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := x.machine.secretEnv(x.run); err != nil { // they are to be hidden; the program has had them
+		x.run.Warn("secrets of the run can't be read any more, and aren't hidden in what it tells from here on")
+	}
+	spec := x.spec(image)
+	log := x.log.resumed(spec.Limits.LogBytes)
+	layout := runtime.OpenLayout(x.run.AttemptDir(), x.run.InputDir())
+	if _, err := os.Stat(x.run.OutputDir()); err == nil { // the earlier process came as far as that
+		layout.Output = x.run.OutputDir()
+	}
+	layout = x.session.keptIn(layout)
+	x.program.adopt(x, &spec)
+	layout = layout.At(x.machine.engine, spec)
+	server, err := x.apis.open(ctx, layout, spec.Limits)
+	if err != nil {
+		return nil, err
+	}
+	sandbox, err := runtime.Adopt(ctx, x.machine.engine, container, spec, layout, log)
+	if err != nil {
+		x.leave(ctx, server, err)
+		return nil, err
+	}
+	return &attempt{x: x, sandbox: sandbox, layout: layout, limits: spec.Limits, log: log, api: server}, nil
+}
+
+// place prepares the attempt's directory: /io with the input and its files. If a dead process left
+// one, nothing was started in it.
+func (x *execution) place(image runtime.Image) (runtime.Layout, error) {
+	layout, err := x.starter.newLayout(x.run.AttemptDir(), image, x.run.InputDir())
+	if err != nil {
+		return layout, err
+	}
+	layout = x.session.keptIn(layout)
+	return layout, errors.Join(x.session.make(layout), layout.WriteInput(x.run.Input.Payload.JSON()))
+}
+
+func (x *execution) spec(image runtime.Image) runtime.Spec {
+	spec := x.starter.spec(x.run.Unit, x.run.ID, image)
+	spec.Root, spec.Attempt, spec.Durable, spec.Limits = x.run.Lineage.Root, x.run.Attempt, x.run.Durable, x.limits()
+	if x.run.Session != nil {
+		spec.Session = x.run.Session.ID
+	}
+	return spec
+}
+
+// claim makes a warm sandbox the attempt's. After an error before the sandbox has its run,
+// the caller discards it.
+func (x *execution) claim(ctx context.Context, s *pool.Sandbox) error {
+	began := time.Now()
+	if err := x.pooled.moveIn(s); err != nil {
+		return err
+	}
+	spec := s.Spec
+	if err := x.program.prepare(ctx, x, &spec, s.Layout); err != nil {
+		return err
+	}
+	secrets, err := x.machine.secretEnv(x.run)
+	if err != nil {
+		return err
+	}
+	a := &attempt{x: x, sandbox: s.Runtime, layout: s.Layout, limits: x.limits(), log: s.Log, origin: warm}
+	if s.Loaded {
+		a.origin = loaded
+	}
+	if x.pooled.share(s) {
+		a.shared = s
+	}
+	if a.api, err = x.apis.take(s, a.limits); err != nil {
+		return err
+	}
+	s.Lines.HandTo(x.log.take)
+	if !s.Loaded {
+		if err := s.Runtime.StartProgram(spec, slices.Concat(spec.Env[len(s.Spec.Env):], secrets)); err != nil {
+			a.api.close(run.ErrCallerEnded)
+			return err
 		}
 	}
-	if container == "" {
-		if container, err = x.findAcquired(ctx); err != nil {
-			return "", err
-		}
+	x.attempt, x.run.Record.Image = a, s.Image
+	x.run.Record.Container = &api.Container{
+		ID: s.Runtime.ID(), WaitedMS: run.Milliseconds(began.Sub(s.Since)),
+		Served: x.saved.Slot.Number,
 	}
-	if err := x.removeOthers(ctx, x.Run.Attempt); err != nil {
-		return "", err
-	}
-	if container == "" && x.State() == api.Running {
-		return "", vanished(nil)
-	}
-	x.uncertain = false
-	return container, nil
-}
-
-// removeOthers removes what the engine has of all attempts but one, with the warm sandboxes
-// that they acquired. There is no attempt 0.
-func (x *execution) removeOthers(ctx context.Context, one int) error {
-	engine, owner := x.containers.engine, x.containers.home.Owner
-	err := runtime.RemoveOthers(ctx, engine, x.ID, owner, one)
-	for attempt, id := range x.saved.Sandboxes {
-		if attempt != one {
-			err = errors.Join(err, runtime.RemoveAll(ctx, engine, id, owner))
-		}
-	}
-	return err
-}
-
-// findAcquired returns the container of the warm sandbox that an earlier process claimed for
-// the attempt. If the claim was not complete, the sandbox is removed and the attempt begins
-// anew.
-func (x *execution) findAcquired(ctx context.Context) (container string, err error) {
-	id := x.saved.Sandboxes[x.Run.Attempt]
-	if id == "" {
-		return "", nil
-	}
-	engine, owner := x.containers.engine, x.containers.home.Owner
-	refs, err := runtime.Find(ctx, engine, id, owner)
-	if err != nil || len(refs) == 0 {
-		return "", err
-	}
-	_, moved := os.Stat(x.AttemptDir()) // the sandbox's directory, when the claim was complete
-	if x.State() == api.Running || moved == nil && (x.hasResult() || x.placeInput() == nil) {
-		return refs[0].ID, nil
-	}
-	err = runtime.RemoveAll(ctx, engine, id, owner)
-	x.abandonWarm(err == nil)
-	return "", err
-}
-
-// hasResult reports whether the program has posted its result. It gets no input then, since
-// it may be waiting for another run.
-func (x *execution) hasResult() bool {
-	_, err := os.Stat(runtime.OpenLayout(x.AttemptDir(), "").PostedResult())
-	return err == nil && x.saved.Slot.Continues()
-}
-
-// placeInput gives an acquired sandbox the run's input.
-func (x *execution) placeInput() error {
-	layout := runtime.OpenLayout(x.AttemptDir(), "")
-	return errors.Join(layout.LinkInputs(x.InputDir()), layout.WriteInput(x.Input.Payload.JSON()))
+	x.run.Record.Timings.Create = 0
+	x.run.Record.Timings.Start = run.Milliseconds(time.Since(began))
+	return nil
 }

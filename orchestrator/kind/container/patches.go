@@ -2,15 +2,18 @@ package container
 
 import (
 	"archive/tar"
-	"context"
 	"crypto/sha256"
 	"errors"
 	"io"
+	"os"
+	"path"
+	"path/filepath"
+	"strconv"
 	"sync"
-	"time"
 
-	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/capsule"
+	"github.com/agent-on-demand/aod/internal/safefs"
 	"github.com/agent-on-demand/aod/orchestrator/run"
 	"github.com/agent-on-demand/aod/runtime"
 )
@@ -40,40 +43,6 @@ type contextFile struct {
 
 // maxPatched bounds the files that are mounted one by one.
 const maxPatched = 32
-
-// image returns the image for the attempt: that of an earlier state of the unit and a patch,
-// or its own.
-func (x *execution) image(ctx context.Context) (runtime.Image, error) {
-	patches := x.containers.opts.Patches
-	c, err := capsuleOf(x.Unit)
-	// whose card is known by the image
-	if patches == nil || err != nil || x.Unit.Version != "" || isAgenticUnit(x.Unit) {
-		return x.containers.ensureImage(ctx, x.Run)
-	}
-	began := time.Now()
-	context, err := c.Context()
-	if err != nil {
-		return runtime.Image{}, err
-	}
-	files, err := contextFiles(context)
-	if err != nil {
-		return runtime.Image{}, err
-	}
-	var image runtime.Image
-	var ref string
-	if image, ref, x.patch = patches.find(c, context, files); x.patch != nil {
-		x.Record.Image = api.ImageRef{Ref: ref, ID: image.ID}
-		x.Record.Timings.Build = run.Milliseconds(time.Since(began))
-		return image, nil
-	}
-	if image, err = x.containers.ensureImage(ctx, x.Run); err == nil {
-		patches.remember(x.Unit.Name, builtImage{
-			ref: x.Record.Image.Ref, image: image, digest: context.Digest,
-			files: files,
-		})
-	}
-	return image, err
-}
 
 func (p *Patches) remember(unit string, built builtImage) {
 	p.mu.Lock()
@@ -190,4 +159,45 @@ func readTar(from *tar.Reader, do func(*tar.Header, io.Reader) error) error {
 			return err
 		}
 	}
+}
+
+// patch is what an image lacks of the newest state of its unit.
+type patch struct {
+	context *capsule.Context
+	target  string          // where the image has the files
+	changed map[string]bool // by name in the context
+}
+
+// place copies the files to the attempt's directory, and returns their mounts. They are a copy
+// since a mounted file shows what an editor makes of it meanwhile.
+func (p *patch) place(dir string) ([]runtime.Mount, error) {
+	if p == nil || len(p.changed) == 0 {
+		return nil, nil
+	}
+	dir = filepath.Join(dir, "patch")
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return nil, run.StorageFault(err)
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, run.StorageFault(err)
+	}
+	defer func() { _ = root.Close() }() // holds no data
+	var mounts []runtime.Mount
+	err = eachFile(p.context, func(header *tar.Header, content io.Reader) error {
+		if !p.changed[header.Name] {
+			return nil
+		}
+		name := strconv.Itoa(len(mounts))
+		//nolint:gosec // the tar is our own, and its names are those of a directory's files
+		target := path.Join(p.target, header.Name)
+		mounts = append(mounts, runtime.Mount{Source: filepath.Join(dir, name), Target: target, ReadOnly: true})
+		_, err := safefs.Copy(root, name, content, header.FileInfo().Mode().Perm())
+		return err
+	})
+	var known *fault.Error
+	if err != nil && !errors.As(err, &known) {
+		err = run.StorageFault(err)
+	}
+	return mounts, err
 }

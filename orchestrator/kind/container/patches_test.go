@@ -11,6 +11,7 @@ import (
 )
 
 func TestWhichChangesNeedNoBuild(t *testing.T) {
+	t.Parallel()
 	before := map[string]contextFile{
 		"Dockerfile": {kind: tar.TypeReg}, "src/": {kind: tar.TypeDir}, "src/a": {kind: tar.TypeReg, mode: 0o644},
 		"b": {kind: tar.TypeReg}, "l": {kind: tar.TypeSymlink},
@@ -52,6 +53,7 @@ func TestWhichChangesNeedNoBuild(t *testing.T) {
 }
 
 func TestPatchesAreForgotten(t *testing.T) {
+	t.Parallel()
 	p := &Patches{}
 	p.remember("u", builtImage{image: runtime.Image{ID: "i"}})
 	p.forget("u")

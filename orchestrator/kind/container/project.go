@@ -18,56 +18,53 @@ import (
 	"github.com/agent-on-demand/aod/runtime"
 )
 
-// takesProject refuses a project where a sandbox can't have one.
-func (c *Containers) takesProject(req run.Request) error {
-	if req.Project != nil && runtime.IsRemote(c.engine) {
-		return fault.New(fault.Unsupported, "a run at an engine on another machine gets no workspace").
-			WithHint("use an engine of this machine, or give the agent files with --file")
-	}
-	return nil
+// project is what a run has of the project that it works on, if it has one.
+type project struct {
+	run     *run.Run
+	machine *machine
 }
 
 // mayWrite reports whether the run may change its project.
-func (x *execution) mayWrite() bool {
-	c, err := wrappedOf(x.Unit)
-	return err == nil && x.Project && (x.Unit.Policy.ReadWrite || c.Wrapped.Workspace.Write)
+func (p *project) mayWrite() bool {
+	c, err := wrappedOf(p.run.Unit)
+	return err == nil && p.run.Project && (p.run.Unit.Policy.ReadWrite || c.Wrapped.Workspace.Write)
 }
 
-// keptProject is the directory in which the turns of a session work, one after the other; ""
+// kept is the directory in which the turns of a session work, one after the other; ""
 // where the attempt has a copy of its own, or none that it may change.
-func (x *execution) keptProject() string {
-	if x.Session == nil || !x.mayWrite() {
+func (p *project) kept() string {
+	if p.run.Session == nil || !p.mayWrite() {
 		return ""
 	}
-	return filepath.Join(x.Session.Dir, layout.Project)
+	return filepath.Join(p.run.Session.Dir, layout.Project)
 }
 
-// placeProject gives the attempt its copy of the project, or that which its session has; one
+// place gives the attempt its copy of the project, or that which its session has; one
 // that may only be read is the stored one. The program starts in dir.
-func (x *execution) placeProject(ctx context.Context, spec *runtime.Spec, layout runtime.Layout, dir string) error {
-	if err := x.checkStartDir(dir); err != nil {
+func (p *project) place(ctx context.Context, spec *runtime.Spec, layout runtime.Layout, dir string) error {
+	if err := p.checkStartDir(dir); err != nil {
 		return err
 	}
 	switch {
-	case !x.Project:
+	case !p.run.Project:
 		return nil
-	case !x.mayWrite():
-		spec.Project = x.BaseDir()
-		return layout.MakeProject()
+	case !p.mayWrite():
+		spec.Project = p.run.BaseDir()
+		return layout.Workdir().MakeProject()
 	case layout.Kept != "":
-		return errors.Join(layout.MakeProject(), x.makeKept(ctx, layout.Kept))
+		return errors.Join(layout.Workdir().MakeProject(), p.makeKept(ctx, layout.Kept))
 	}
-	return x.cloneProject(ctx, x.ID, layout.Project())
+	return p.clone(ctx, p.run.ID, layout.Project())
 }
 
 // checkStartDir refuses a directory that the caller names and that the project hasn't: the engine
 // would make it, as its own.
-func (x *execution) checkStartDir(dir string) error {
+func (p *project) checkStartDir(dir string) error {
 	below, inside := strings.CutPrefix(dir, runtime.ProjectDir+"/")
-	if !x.Project || x.Start.Dir == "" || !inside {
+	if !p.run.Project || p.run.Start.Dir == "" || !inside {
 		return nil
 	}
-	root, err := os.OpenRoot(x.BaseDir())
+	root, err := os.OpenRoot(p.run.BaseDir())
 	if err != nil {
 		return run.StorageFault(err)
 	}
@@ -80,7 +77,7 @@ func (x *execution) checkStartDir(dir string) error {
 }
 
 // makeKept copies the project for the first turn of a session. It is whole, or not there.
-func (x *execution) makeKept(ctx context.Context, kept string) error {
+func (p *project) makeKept(ctx context.Context, kept string) error {
 	if _, err := os.Lstat(kept); !errors.Is(err, fs.ErrNotExist) {
 		return run.StorageFault(err)
 	}
@@ -91,23 +88,23 @@ func (x *execution) makeKept(ctx context.Context, kept string) error {
 	if err := runtime.OwnTree(begun); err != nil {
 		return err
 	}
-	if err := x.cloneProject(ctx, x.Session.ID, begun); err != nil {
+	if err := p.clone(ctx, p.run.Session.ID, begun); err != nil {
 		return err
 	}
-	if x.Durable {
-		if err := safefs.SyncTree(begun, x.Session.Dir); err != nil {
+	if p.run.Durable {
+		if err := safefs.SyncTree(begun, p.run.Session.Dir); err != nil {
 			return run.StorageFault(err)
 		}
 	}
 	return run.StorageFault(os.Rename(begun, kept))
 }
 
-// cloneProject copies the project for the user of a sandbox: that of a session, or of a run.
-func (x *execution) cloneProject(ctx context.Context, sandbox, to string) error {
+// clone copies the project for the user of a sandbox: that of a session, or of a run.
+func (p *project) clone(ctx context.Context, sandbox, to string) error {
 	var own workspace.CloneOptions
-	own.UID, own.GID = runtime.SandboxOwner(x.containers.uidOf(ctx, sandbox))
-	own.Open = os.Geteuid() == 0 && x.containers.mapsUsers(ctx)
-	err := workspace.Clone(ctx, x.BaseDir(), to, own)
+	own.UID, own.GID = runtime.SandboxOwner(p.machine.uidOf(ctx, sandbox))
+	own.Open = os.Geteuid() == 0 && p.machine.mapsUsers(ctx)
+	err := workspace.Clone(ctx, p.run.BaseDir(), to, own)
 	if err != nil && ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
@@ -115,13 +112,13 @@ func (x *execution) cloneProject(ctx context.Context, sandbox, to string) error 
 }
 
 // takeChanges stores what the attempt made of its project, also where it failed or was stopped.
-func (x *execution) takeChanges(
+func (p *project) takeChanges(
 	ctx context.Context, result run.Result, of runtime.Layout, limits runtime.Limits,
 ) (run.Result, error) {
-	if !x.mayWrite() {
+	if !p.mayWrite() {
 		return result, nil
 	}
-	found, err := x.compare(context.WithoutCancel(ctx), of.Project(), workspace.CompareOptions{
+	found, err := p.compare(context.WithoutCancel(ctx), of.Project(), workspace.CompareOptions{
 		Limits: workspace.Limits{Bytes: limits.OutputBytes}, Partial: result.State != api.Completed,
 	})
 	switch {
@@ -129,7 +126,7 @@ func (x *execution) takeChanges(
 		public := fault.Public(err)
 		return exceeded(0, &runtime.LimitError{Limit: "output", Message: public.Msg, Hint: public.Hint}), nil
 	case fault.Is(err, fault.TooLarge):
-		x.Warn("its changes aren't kept: %s", fault.Public(err).Msg)
+		p.run.Warn("its changes aren't kept: %s", fault.Public(err).Msg)
 		return result, nil
 	case err != nil:
 		return run.Result{}, run.StorageFault(err)
@@ -138,23 +135,23 @@ func (x *execution) takeChanges(
 	for _, c := range found.Changes {
 		counts.Bytes += c.Size
 	}
-	x.Record.Changes = &counts
+	p.run.Record.Changes = &counts
 	if len(found.Warnings) > 0 {
-		x.Warn("left out of the changes: %s", strings.Join(found.Warnings, "; "))
+		p.run.Warn("left out of the changes: %s", strings.Join(found.Warnings, "; "))
 	}
 	return result, nil
 }
 
-func (x *execution) compare(ctx context.Context, project string, o workspace.CompareOptions) (api.Changes, error) {
-	c, err := wrappedOf(x.Unit)
+func (p *project) compare(ctx context.Context, project string, o workspace.CompareOptions) (api.Changes, error) {
+	c, err := wrappedOf(p.run.Unit)
 	if err != nil {
 		return api.Changes{}, err
 	}
-	manifest, err := workspace.LoadManifest(x.ManifestFile())
+	manifest, err := workspace.LoadManifest(p.run.ManifestFile())
 	if err != nil {
 		return api.Changes{}, fmt.Errorf("read the project's manifest: %w", err)
 	}
 	o.Ignore = c.Wrapped.Workspace.Ignore
-	base := workspace.Base{Dir: x.BaseDir(), Manifest: manifest}
-	return workspace.Compare(ctx, base, project, x.ChangesDir(), o)
+	base := workspace.Base{Dir: p.run.BaseDir(), Manifest: manifest}
+	return workspace.Compare(ctx, base, project, p.run.ChangesDir(), o)
 }

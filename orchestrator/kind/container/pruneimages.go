@@ -7,49 +7,56 @@ import (
 	"strings"
 	"time"
 
-	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/capsule/unit"
+	"github.com/agent-on-demand/aod/orchestrator/pool"
 	"github.com/agent-on-demand/aod/runtime"
 )
 
-// PruneImages implements run.ImagePruner. It removes images with the label of this home alone,
+// imagePruner removes images that nothing needs any more.
+type imagePruner struct {
+	machine *machine
+	images  *imageBuilder
+	pool    *pool.Pool
+}
+
+// prune removes images with the label of this home alone,
 // and none that a container of anybody has.
-func (c *Containers) PruneImages(
+func (p imagePruner) prune(
 	ctx context.Context, units func() ([]*unit.Unit, error), dryRun bool,
 ) (removed int, err error) {
-	if c.home.Owner == "" {
+	if p.machine.home.Owner == "" {
 		return 0, nil // whose every image would be
 	}
-	ours, err := c.engine.ImagesByLabel(ctx, map[string]string{labelBuiltFor: c.home.Owner})
+	ours, err := p.machine.engine.ImagesByLabel(ctx, map[string]string{labelBuiltFor: p.machine.home.Owner})
 	if err != nil || len(ours) == 0 {
 		return 0, err
 	}
-	needed, err := c.neededImages(units)
+	needed, err := p.needed(units)
 	if err != nil {
 		return 0, err
 	}
 	for _, image := range ours {
-		if !isNeeded(image, needed) && (dryRun || c.removeImage(ctx, image)) {
+		if !isNeeded(image, needed) && (dryRun || p.images.remove(ctx, image)) {
 			removed++
 		}
 	}
 	return removed, ctx.Err()
 }
 
-// neededImages returns the references of what units, waiting sandboxes and builds need.
-func (c *Containers) neededImages(units func() ([]*unit.Unit, error)) (map[string]bool, error) {
+// needed returns the references of what units, waiting sandboxes and builds need.
+func (p imagePruner) needed(units func() ([]*unit.Unit, error)) (map[string]bool, error) {
 	needed := map[string]bool{}
-	for ref, at := range c.asked.Range { // before the units are asked for
-		if time.Since(at.(time.Time)) > c.builds.opts.Settle {
-			c.asked.CompareAndDelete(ref, at)
+	for ref, at := range p.images.asked.Range { // before the units are asked for
+		if time.Since(at.(time.Time)) > p.images.builds.opts.Settle {
+			p.images.asked.CompareAndDelete(ref, at)
 			continue
 		}
 		needed[ref.(string)] = true
 	}
-	for _, ref := range c.builds.references() {
+	for _, ref := range p.images.builds.references() {
 		needed[ref] = true
 	}
-	for _, waiting := range c.pool.Waiting() {
+	for _, waiting := range p.pool.Waiting() {
 		needed[waiting.Image.Ref] = true
 	}
 	all, err := units()
@@ -60,7 +67,7 @@ func (c *Containers) neededImages(units func() ([]*unit.Unit, error)) (map[strin
 		if _, err := capsuleOf(u); err != nil {
 			continue // it has no image
 		}
-		recipe, err := c.recipeOf(u)
+		recipe, err := p.images.recipeOf(u)
 		if err != nil {
 			return nil, fmt.Errorf("images of %s: %w", u.Name, err)
 		}
@@ -73,25 +80,4 @@ func isNeeded(image runtime.Image, needed map[string]bool) bool {
 	return slices.ContainsFunc(image.Tags, func(tag string) bool {
 		return needed[tag] || !strings.HasPrefix(tag, capsuleRepository)
 	})
-}
-
-// removeImage removes an image with its tags, and reports whether it is gone. The engine keeps
-// one that a container has.
-func (c *Containers) removeImage(ctx context.Context, image runtime.Image) bool {
-	names := image.Tags
-	if len(names) == 0 {
-		names = []string{image.ID}
-	}
-	for _, name := range names {
-		if err := c.engine.RemoveImage(ctx, name); err != nil {
-			c.logger.Warn("image not removed", "image", name, fault.LogAttr(err))
-			return false
-		}
-		for key, found := range c.images.Range {
-			if found.(foundImage).ref == name {
-				c.images.Delete(key)
-			}
-		}
-	}
-	return true
 }

@@ -11,6 +11,7 @@ import (
 )
 
 func TestOnlyOurImagesThatNoUnitNeedsArePruned(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	b.opts.Builds.Settle = time.Nanosecond
 	b.restart()
@@ -26,7 +27,7 @@ func TestOnlyOurImagesThatNoUnitNeedsArePruned(t *testing.T) {
 	units := func() ([]*unit.Unit, error) { return []*unit.Unit{b.unit}, nil }
 	prune := func(units func() ([]*unit.Unit, error), dryRun bool, want int) {
 		t.Helper()
-		if n, err := b.kind.PruneImages(t.Context(), units, dryRun); err != nil || n != want {
+		if n, err := b.kind.pruner.prune(t.Context(), units, dryRun); err != nil || n != want {
 			t.Errorf("%d images, want %d: %v", n, want, err)
 		}
 	}
@@ -38,7 +39,7 @@ func TestOnlyOurImagesThatNoUnitNeedsArePruned(t *testing.T) {
 			}
 		}
 	}
-	if _, err := b.kind.PruneImages(t.Context(), func() ([]*unit.Unit, error) { return nil, errAway }, false); !errors.Is(err, errAway) {
+	if _, err := b.kind.pruner.prune(t.Context(), func() ([]*unit.Unit, error) { return nil, errAway }, false); !errors.Is(err, errAway) {
 		t.Errorf("units that can't be listed: %v", err)
 	}
 	prune(units, true, 1)
@@ -55,15 +56,17 @@ func TestOnlyOurImagesThatNoUnitNeedsArePruned(t *testing.T) {
 }
 
 func TestAnImageThatWasJustAskedForIsKept(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	b.carriesOut(b.execution())
-	n, err := b.kind.PruneImages(t.Context(), func() ([]*unit.Unit, error) { return nil, nil }, false)
+	n, err := b.kind.pruner.prune(t.Context(), func() ([]*unit.Unit, error) { return nil, nil }, false)
 	if err != nil || n != 0 {
 		t.Errorf("%d images, %v", n, err)
 	}
 }
 
 func TestTheBoundsOfABuild(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	b.opts.Builds.MemoryBytes, b.opts.Builds.CPUs = 1<<30, 2
 	b.restart()
@@ -82,7 +85,7 @@ func TestTheBoundsOfABuild(t *testing.T) {
 		u := *b.unit
 		u.Policy.Bounds, u.Source = c.bounds, c.source
 		c.want.MemoryBytes, c.want.CPUs = 1<<30, 2
-		if got := b.kind.buildLimits(&u); got != c.want {
+		if got := b.kind.images.limits(&u); got != c.want {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}

@@ -133,6 +133,7 @@ func failures() (all []failure) {
 // of a run with two attempts. When the engine is well again, nothing of the run is left in it,
 // and no attempt has had its program run twice.
 func TestWhateverAnEngineFailsAtNothingIsLeft(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	engine := &lossy{Fake: b.engine}
 	b.over = engine
@@ -158,7 +159,7 @@ func TestWhateverAnEngineFailsAtNothingIsLeft(t *testing.T) {
 }
 
 // withFailures makes up to two attempts of a run, and ends it.
-func (b *bench) withFailures(engine *lossy, exit int, fails ...failure) (starts, attempts int) {
+func (b *harness) withFailures(engine *lossy, exit int, fails ...failure) (starts, attempts int) {
 	b.t.Helper()
 	var mu sync.Mutex
 	b.runs(func(ctx context.Context, spec runtime.ContainerSpec, stdout, stderr io.Writer) int {
@@ -198,6 +199,7 @@ func (b *bench) withFailures(engine *lossy, exit int, fails ...failure) (starts,
 // An engine that fails in the middle of a run may have more of it than the container that is
 // known: everything with the run's labels goes.
 func TestAfterAnAttemptThatFailedNothingIsTakenForGranted(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	b.runs(leaves(3, func(string) {}))
 	b.breaks("Inspect", errAway)
@@ -215,6 +217,7 @@ func TestAfterAnAttemptThatFailedNothingIsTakenForGranted(t *testing.T) {
 
 // An attempt whose outcome is known may be followed by another one as well.
 func TestAContainerThatStaysIsRemovedBeforeTheNextAttempts(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	b.engine.Program = reports(137, nil) // as if somebody had killed it
 	engine := &lossy{Fake: b.engine}
@@ -222,7 +225,7 @@ func TestAContainerThatStaysIsRemovedBeforeTheNextAttempts(t *testing.T) {
 	b.over = engine
 	b.restart()
 	x := b.execution()
-	x.Durable = true
+	x.run.Durable = true
 	if got, err := x.Attempt(t.Context()); err != nil || got.Outcome != api.SystemError {
 		t.Fatalf("%+v, %v", got, err)
 	}
@@ -240,10 +243,11 @@ func TestAContainerThatStaysIsRemovedBeforeTheNextAttempts(t *testing.T) {
 }
 
 func TestTheContainerOfADurableRunStaysUntilItsEndIsStored(t *testing.T) {
+	t.Parallel()
 	for _, durable := range []bool{false, true} {
 		b := newBench(t)
 		x := b.execution()
-		x.Durable = durable
+		x.run.Durable = durable
 		if _, err := x.Attempt(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -261,6 +265,7 @@ func TestTheContainerOfADurableRunStaysUntilItsEndIsStored(t *testing.T) {
 }
 
 func TestWhatAContainerDoesAfterItsProgramsGoodEndIsForTheOperator(t *testing.T) {
+	t.Parallel()
 	for _, durable := range []bool{false, true} {
 		b := newBench(t)
 		var log testkit.Log
@@ -276,20 +281,21 @@ func TestWhatAContainerDoesAfterItsProgramsGoodEndIsForTheOperator(t *testing.T)
 			return 9
 		}
 		x := b.execution()
-		x.Durable = durable
+		x.run.Durable = durable
 		result, err := x.Attempt(t.Context())
 		close(gate)
 		if err != nil || result.Outcome != api.Success {
 			t.Fatalf("%+v, %v", result, err)
 		}
 		b.ends(x)
-		if w := strings.Join(x.Record.Warnings, "\n"); w != "" || !strings.Contains(log.String(), "container ended otherwise than its program") || !strings.Contains(log.String(), "exit_code=9") {
+		if w := strings.Join(x.run.Record.Warnings, "\n"); w != "" || !strings.Contains(log.String(), "container ended otherwise than its program") || !strings.Contains(log.String(), "exit_code=9") {
 			t.Errorf("durable %v: warnings %q, %s", durable, w, &log)
 		}
 	}
 }
 
 func TestALogThatWasCutIsAWarning(t *testing.T) {
+	t.Parallel()
 	for _, exit := range []int{0, 3} {
 		b := newBench(t, map[string]string{"agent.yaml": "name: worker\nlimits: {log: 1KiB}\n"})
 		b.runs(func(ctx context.Context, spec runtime.ContainerSpec, stdout, stderr io.Writer) int {
@@ -299,14 +305,15 @@ func TestALogThatWasCutIsAWarning(t *testing.T) {
 		})
 		x := b.execution()
 		b.carriesOut(x)
-		if w := strings.Join(x.Record.Warnings, "\n"); !x.Record.Log.Truncated || !strings.Contains(w, "limits.log") || strings.Count(w, "limits.log") != 1 {
-			t.Errorf("exit code %d: %+v, warnings %q", exit, x.Record.Log, w)
+		if w := strings.Join(x.run.Record.Warnings, "\n"); !x.run.Record.Log.Truncated || !strings.Contains(w, "limits.log") || strings.Count(w, "limits.log") != 1 {
+			t.Errorf("exit code %d: %+v, warnings %q", exit, x.run.Record.Log, w)
 		}
 	}
 }
 
 // A process that ends leaves its container alone, and its capsule API with it.
 func TestAReleasedRunGoesOn(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	x, proceed := b.leftUntil(reports(0, report(0, nil)))
 	x.Release() // once more does no harm
@@ -322,6 +329,7 @@ func TestAReleasedRunGoesOn(t *testing.T) {
 }
 
 func TestARunThatCantBeStoredStartsNothing(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		at   api.State
 		asks string
@@ -329,7 +337,7 @@ func TestARunThatCantBeStoredStartsNothing(t *testing.T) {
 		b := newBench(t)
 		x := b.execution()
 		unwritable := errors.New("the disk is full")
-		x.LedBy(entering{at: c.at, err: unwritable}, nil)
+		x.run.LedBy(entering{at: c.at, err: unwritable}, nil)
 		if _, err := x.Attempt(t.Context()); !errors.Is(err, unwritable) {
 			t.Errorf("error %v", err)
 		}

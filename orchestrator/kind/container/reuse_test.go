@@ -15,7 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/agent-on-demand/aod/api"
-	"github.com/agent-on-demand/aod/handoff"
+	"github.com/agent-on-demand/aod/handoff/capsuleapi"
 	"github.com/agent-on-demand/aod/internal/pause"
 	"github.com/agent-on-demand/aod/internal/testing/testkit"
 	"github.com/agent-on-demand/aod/runtime"
@@ -59,8 +59,8 @@ func serves(ctx context.Context, spec runtime.ContainerSpec, stdout, stderr io.W
 			put(dir, "output.json", string(raw))
 			return 0
 		}
-		fmt.Fprintln(stdout, handoff.EndLine(id))
-		fmt.Fprintln(stderr, handoff.EndLine(id))
+		fmt.Fprintln(stdout, capsuleapi.EndLine(id))
+		fmt.Fprintln(stderr, capsuleapi.EndLine(id))
 		if answer := do(ctx, inside, http.MethodPost, "/invocation/result", string(raw)); answer == nil || answer.StatusCode != http.StatusNoContent {
 			return 97
 		}
@@ -80,18 +80,19 @@ func do(ctx context.Context, inside *http.Client, method, path, body string) *ht
 }
 
 func TestASandboxServesOneRunAfterTheOther(t *testing.T) {
+	t.Parallel()
 	s := newShelf(t, serves, true, "reuse: 3\n")
 	for n := 1; n <= 3; n++ {
 		id := fmt.Sprintf("r%d", n)
 		input := fmt.Sprintf(`{"n":%d}`, n)
 		x := s.executionOf(id, input)
 		var log lines
-		x.LedBy(alone{}, log.observe)
+		x.run.LedBy(alone{}, log.observe)
 		s.succeeds(x)
-		if x.Record.Container.ID != s.waits.Runtime.ID() || x.Record.Container.Served != n || x.attempt.origin != loaded {
-			t.Fatalf("run %d: container %+v", n, x.Record.Container)
+		if x.run.Record.Container.ID != s.waits.Runtime.ID() || x.run.Record.Container.Served != n || x.attempt.origin != loaded {
+			t.Fatalf("run %d: container %+v", n, x.run.Record.Container)
 		}
-		x.Record.Outcome = api.Success // as the loop does
+		x.run.Record.Outcome = api.Success // as the loop does
 		last := n == 3
 		if (x.attempt.ending == posted) == last {
 			t.Errorf("run %d: it ended as %v", n, x.attempt.ending)
@@ -103,7 +104,7 @@ func TestASandboxServesOneRunAfterTheOther(t *testing.T) {
 		if got := strings.Join(log.all(), "\n"); got != "ran "+input {
 			t.Errorf("run %d: its log is %q", n, got)
 		}
-		if raw, err := os.ReadFile(filepath.Join(x.OutputDir(), "left")); string(raw) != input {
+		if raw, err := os.ReadFile(filepath.Join(x.run.OutputDir(), "left")); string(raw) != input {
 			t.Errorf("run %d: its file is %q, %v", n, raw, err)
 		}
 		if _, has := x.saved.Sandboxes[1]; has && n < 3 {
@@ -128,6 +129,7 @@ func TestASandboxServesOneRunAfterTheOther(t *testing.T) {
 
 // Any doubt discards a sandbox, rather than give it to another run.
 func TestASandboxThatServesNoOther(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		name    string
 		input   string
@@ -136,8 +138,8 @@ func TestASandboxThatServesNoOther(t *testing.T) {
 	}{
 		{"its run's result breaks the contract", `{"n":"x"}`, api.ContractViolation, func(*shelf, *execution) {}},
 		{"it ends", `{"n":7}`, api.Success, func(s *shelf, _ *execution) { s.dies() }},
-		{"its directory can't be emptied", `{"n":7}`, api.Success, func(_ *shelf, x *execution) { must(os.RemoveAll(filepath.Join(x.AttemptDir(), "io"))) }},
-		{"its place is taken", `{"n":7}`, api.Success, func(s *shelf, _ *execution) { put(s.kind.poolDir(), s.waits.ID+"/x", "") }},
+		{"its directory can't be emptied", `{"n":7}`, api.Success, func(_ *shelf, x *execution) { must(os.RemoveAll(filepath.Join(x.run.AttemptDir(), "io"))) }},
+		{"its place is taken", `{"n":7}`, api.Success, func(s *shelf, _ *execution) { put(s.kind.machine.poolDir(), s.waits.ID+"/x", "") }},
 		{"the server ends", `{"n":7}`, api.Success, func(s *shelf, _ *execution) { s.empty() }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -147,7 +149,7 @@ func TestASandboxThatServesNoOther(t *testing.T) {
 			if err != nil || got.Outcome != c.outcome || x.attempt.ending != posted {
 				t.Fatalf("%+v %+v, %v", got, got.Failure, err)
 			}
-			x.Record.Outcome = got.Outcome // as the loop does
+			x.run.Record.Outcome = got.Outcome // as the loop does
 			c.before(s, x)
 			s.ends(x)
 			if n := len(s.kind.pool.Waiting()); n != 0 {
@@ -163,9 +165,10 @@ func TestASandboxThatServesNoOther(t *testing.T) {
 // TestAPostedResultOutlivesItsProcess is of a process that dies between taking a result and
 // storing it, while the program waits for another run.
 func TestAPostedResultOutlivesItsProcess(t *testing.T) {
+	t.Parallel()
 	s := newShelf(t, serves, true, "reuse: 3\n")
 	x := s.executionOf("r1", `{"n":7}`)
-	x.Durable = true
+	x.run.Durable = true
 	first, err := x.Attempt(t.Context())
 	if err != nil || first.Outcome != api.Success || x.attempt.ending != posted {
 		t.Fatalf("%+v, %v", first, err)
@@ -174,13 +177,13 @@ func TestAPostedResultOutlivesItsProcess(t *testing.T) {
 	s.empty()
 	next := s.resumed(x)
 	again, err := next.Resume(t.Context())
-	if err != nil || next.attempt.ending != posted || next.Record.Container.ID != s.waits.Runtime.ID() {
+	if err != nil || next.attempt.ending != posted || next.run.Record.Container.ID != s.waits.Runtime.ID() {
 		t.Fatalf("%+v, %v", again, err)
 	}
 	if diff := cmp.Diff(first, again); diff != "" {
 		t.Error(diff)
 	}
-	next.Record.Outcome = api.Success
+	next.run.Record.Outcome = api.Success
 	s.ends(next)
 	s.gone()
 }

@@ -15,7 +15,11 @@ import (
 )
 
 // source starts the sandboxes of the pool.
-type source struct{ *Containers }
+type source struct {
+	machine *machine
+	starter *starter
+	images  *imageBuilder
+}
 
 // canWait reports whether a unit's sandboxes can be started before their runs are known. Under
 // an isolation runtime they can't: the init may be unable to reach AOD. Nor can those of a unit
@@ -43,30 +47,33 @@ func (s source) Start(ctx context.Context, u *unit.Unit, id string, loaded bool)
 	}
 	waiting := pool.NewSandbox(id, pool.Key(u), loaded)
 	waiting.Image, waiting.Runs = r.Record.Image, runsOf(u, image, loaded)
-	waiting.Spec = s.spec(u, id, image)
-	waiting.Spec.Limits = programOf(u).limits(run.Request{Unit: u}.Limits(s.opts.Limits))
-	waiting.Spec.Durable, waiting.Spec.Park = true, !loaded
-	if err := programOf(u).waiting(s.Containers, u, &waiting.Spec); err != nil {
+	waiting.Spec = s.starter.spec(u, id, image)
+	waiting.Spec.Limits = programOf(u).limits(run.Request{Unit: u}.Limits(s.machine.opts.Limits))
+	waiting.Spec.Durable = true
+	if !loaded {
+		waiting.Spec.Mode = runtime.ModeParked
+	}
+	if err := programOf(u).completeWarmSpec(s.machine, u, &waiting.Spec); err != nil {
 		return nil, err
 	}
-	if waiting.Layout, err = s.newLayout(filepath.Join(s.poolDir(), id), image, ""); err != nil {
+	if waiting.Layout, err = s.starter.newLayout(filepath.Join(s.machine.poolDir(), id), image, ""); err != nil {
 		return nil, errors.Join(err, safefs.RemoveTree(waiting.Layout.Dir))
 	}
-	return waiting, waiting.Start(ctx, s.life, s.startSandbox, s.logger)
+	return waiting, waiting.Start(ctx, s.machine.life, s.starter.start, s.machine.logger)
 }
 
 // readyImage returns the image of the unit if there is one. It has a missing one built beside
 // the pool, which goes on with other units.
 func (s source) readyImage(ctx context.Context, r *run.Run) (runtime.Image, error) {
-	if _, known := s.images.Load(pool.Key(r.Unit)); known {
-		return s.ensureImage(ctx, r)
+	if _, known := s.images.known.Load(pool.Key(r.Unit)); known {
+		return s.images.ensure(ctx, r)
 	}
-	recipe, err := s.recipeOf(r.Unit)
+	recipe, err := s.images.recipeOf(r.Unit)
 	if err != nil {
 		return runtime.Image{}, err
 	}
-	if _, err := s.engine.Image(ctx, recipe.Tag()); !fault.Is(err, fault.NotFound) {
-		return s.ensureImage(ctx, r)
+	if _, err := s.machine.engine.Image(ctx, recipe.Tag()); !fault.Is(err, fault.NotFound) {
+		return s.images.ensure(ctx, r)
 	}
 	s.buildAhead(r.Unit, recipe)
 	return runtime.Image{}, pool.ErrBuilding
@@ -74,19 +81,20 @@ func (s source) readyImage(ctx context.Context, r *run.Run) (runtime.Image, erro
 
 // buildAhead has an image built for which no run waits, until the kind is closed.
 func (s source) buildAhead(u *unit.Unit, recipe runtime.Recipe) {
-	if slices.Contains(s.builds.references(), recipe.Tag()) {
+	if slices.Contains(s.images.builds.references(), recipe.Tag()) {
 		return
 	}
-	s.builds.tasks.Go(func() {
-		if _, err := s.buildMissing(s.life, u, recipe, func(runtime.BuildEvent) {}); err != nil && s.life.Err() == nil {
-			s.logger.Warn("no image for sandboxes to wait in", "unit", u.Name, "kind", fault.KindOf(err).
+	s.images.builds.tasks.Go(func() {
+		if _, err := s.images.buildMissing(s.machine.life, u, recipe, func(runtime.BuildEvent) {}); err != nil &&
+			s.machine.life.Err() == nil {
+			s.machine.logger.Warn("no image for sandboxes to wait in", "unit", u.Name, "kind", fault.KindOf(err).
 				String(), fault.LogAttr(err))
 		}
 	})
 }
 
 // Remove implements pool.Source.
-func (s source) Remove(ctx context.Context, id string) error { return s.SweepRun(ctx, id) }
+func (s source) Remove(ctx context.Context, id string) error { return s.machine.sweepRun(ctx, id) }
 
 // runsOf returns how many runs a warm sandbox may serve. It is one if the image has volumes,
 // since those are not emptied between runs.

@@ -13,6 +13,7 @@ import (
 )
 
 func TestHowManySandboxesAUnitWants(t *testing.T) {
+	t.Parallel()
 	three := 3
 	for _, c := range []struct {
 		name, agent string
@@ -30,7 +31,7 @@ func TestHowManySandboxesAUnitWants(t *testing.T) {
 		})
 		u.Govern(unit.Given{Warm: c.own}, unit.Bounds{})
 		kind := New(enginetest.NewFake(nil), Options{})
-		if got := (source{kind}).Wants(u); got != c.want {
+		if got := sourceOf(kind).Wants(u); got != c.want {
 			t.Errorf("%s: %d, want %d", c.name, got, c.want)
 		}
 	}
@@ -38,6 +39,7 @@ func TestHowManySandboxesAUnitWants(t *testing.T) {
 
 // A turn has its session's home, which no sandbox has that waits for any run.
 func TestNoSandboxOfAnAgentWithSessionsWaits(t *testing.T) {
+	t.Parallel()
 	for yaml, want := range map[string]int{
 		"agent: {command: [cat]}": 2, "agent: {command: [cat], mode: interactive}": 0,
 		"agent: {command: [cat], mode: interactive, protocol: acp}\nsession: {keep_alive: true}": 0,
@@ -45,13 +47,14 @@ func TestNoSandboxOfAnAgentWithSessionsWaits(t *testing.T) {
 	} {
 		u := load(t, map[string]string{"agent.yaml": "name: agent\nkind: agent\nimage: debian\nwarm: 2\n" + yaml + "\n"})
 		u.Govern(unit.Given{}, unit.Bounds{})
-		if got := (source{New(enginetest.NewFake(nil), Options{})}).Wants(u); got != want {
+		if got := sourceOf(New(enginetest.NewFake(nil), Options{})).Wants(u); got != want {
 			t.Errorf("%s: %d, want %d", yaml, got, want)
 		}
 	}
 }
 
 func TestHowManyRunsASandboxMayServe(t *testing.T) {
+	t.Parallel()
 	u := newBench(t, map[string]string{"agent.yaml": worker["agent.yaml"] + "reuse: 5\n"}).unit
 	for _, c := range []struct {
 		name   string
@@ -73,26 +76,35 @@ func TestHowManyRunsASandboxMayServe(t *testing.T) {
 }
 
 func TestASandboxThatComesToNothingLeavesNothing(t *testing.T) {
-	for name, spoil := range map[string]func(*bench){
-		"its image can't be built": func(b *bench) { b.breaks("Build", fault.New(fault.Build, "no")) },
-		"it can't be created":      func(b *bench) { b.breaks("Create", errAway) },
-		"it can't be started":      func(b *bench) { b.breaks("Start", errAway) },
-		"it ends before it waits": func(b *bench) {
+	t.Parallel()
+	for name, spoil := range map[string]func(*harness){
+		"its image can't be built": func(b *harness) { b.breaks("Build", fault.New(fault.Build, "no")) },
+		"it can't be created":      func(b *harness) { b.breaks("Create", errAway) },
+		"it can't be started":      func(b *harness) { b.breaks("Start", errAway) },
+		"it ends before it waits": func(b *harness) {
 			b.engine.Program = func(context.Context, runtime.ContainerSpec, io.Writer, io.Writer) int { return 1 }
 		},
-		"its init can't be had":  func(b *bench) { must(os.RemoveAll(b.home.Bin)); must(os.WriteFile(b.home.Bin, nil, 0o600)) },
-		"its directory can't be": func(b *bench) { must(os.RemoveAll(b.kind.poolDir())); must(os.WriteFile(b.kind.poolDir(), nil, 0o600)) },
+		"its init can't be had": func(b *harness) { must(os.RemoveAll(b.home.Bin)); must(os.WriteFile(b.home.Bin, nil, 0o600)) },
+		"its directory can't be": func(b *harness) {
+			must(os.RemoveAll(b.kind.machine.poolDir()))
+			must(os.WriteFile(b.kind.machine.poolDir(), nil, 0o600))
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t)
 			spoil(b)
-			if s, err := (source{b.kind}).Start(t.Context(), b.unit, "s1", false); err == nil {
+			if s, err := sourceOf(b.kind).Start(t.Context(), b.unit, "s1", false); err == nil {
 				t.Errorf("it waits: %v", s)
 			}
 			b.nothingLeft()
-			if entries, _ := os.ReadDir(b.kind.poolDir()); len(entries) > 0 {
+			if entries, _ := os.ReadDir(b.kind.machine.poolDir()); len(entries) > 0 {
 				t.Errorf("left are %v", entries)
 			}
 		})
 	}
+}
+
+// sourceOf starts the waiting sandboxes of a kind.
+func sourceOf(c *Containers) source {
+	return source{machine: c.machine, starter: c.starter, images: c.images}
 }

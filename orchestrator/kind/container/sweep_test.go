@@ -11,12 +11,13 @@ import (
 )
 
 func TestAUnitThatIsAskedForItsCardIsNotSweptAway(t *testing.T) {
+	t.Parallel()
 	engine := enginetest.NewFake(nil)
 	c := New(engine, Options{})
 	if err := c.Open(run.Home{Dir: t.TempDir(), Owner: "me"}); err != nil {
 		t.Fatal(err)
 	}
-	if err := acquire(t.Context(), c.describing); err != nil {
+	if err := acquire(t.Context(), c.cards.describing); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
@@ -24,13 +25,14 @@ func TestAUnitThatIsAskedForItsCardIsNotSweptAway(t *testing.T) {
 	if err := c.SweepStrays(ctx, func(string) bool { return false }); err == nil {
 		t.Error("strays are swept while a unit is asked for its card")
 	}
-	c.describing.Release(1)
+	c.cards.describing.Release(1)
 	if err := c.SweepStrays(t.Context(), func(string) bool { return false }); err != nil {
 		t.Error(err)
 	}
 }
 
 func TestWhatBelongsToNoRunIsSweptAway(t *testing.T) {
+	t.Parallel()
 	b := newBench(t)
 	made := map[string]string{}
 	for name, labels := range map[string]map[string]string{

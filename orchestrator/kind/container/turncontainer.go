@@ -13,221 +13,247 @@ import (
 	"github.com/agent-on-demand/aod/runtime"
 )
 
+// sessionContainer is the container of a turn's session, and what another process needs to go on
+// with it.
+type sessionContainer struct {
+	run     *run.Run
+	x       *execution
+	livings *livings
+	config  *agent.Config
+	talk    talkState
+}
+
+// keep stores what the session needs, with what the program told.
+func (s *sessionContainer) keep(told ...api.AgentEvent) error {
+	return s.run.KeepSession(s.talk, told...)
+}
+
+// live returns the container of the session that this process has; nil: none.
+func (s *sessionContainer) live() *liveContainer {
+	return s.livings.of(s.run.Session.ID)
+}
+
+// waits reports whether a program waits for its next message.
+func (s *sessionContainer) waits(v *liveContainer) bool {
+	return v != nil && !v.hasEnded() && s.talk.Agent.Pending == ""
+}
+
 // open returns the container of the session: the one that lives, one that an earlier process
 // left, or a new one. Without any the turn is over.
-func (t *turn) open(ctx context.Context) (v *living, over run.Result, err error) {
-	pending := t.talk.Agent.Pending != ""
-	mine := t.talk.Told == t.Session.Turn
-	if v = t.living(); t.waits(v) {
-		t.talk.Logged = v.hearBy(t)
-		return v, over, t.brief(v)
+func (s *sessionContainer) open(ctx context.Context) (v *liveContainer, over run.Result, err error) {
+	pending := s.talk.Agent.Pending != ""
+	mine := s.talk.Told == s.run.Session.Turn
+	if v = s.live(); s.waits(v) {
+		s.talk.Logged = v.setTurn(s.run)
+		return v, over, s.brief(v)
 	}
 	id := ""
 	if v == nil {
-		if id, err = t.find(ctx); err != nil {
+		if id, err = s.find(ctx); err != nil {
 			return nil, over, err
 		}
 	}
 	switch {
 	case id != "" && (!pending || mine):
-		v, err = t.takeOver(ctx, id)
+		v, err = s.takeOver(ctx, id)
 		if err != nil || !v.hasEnded() || mine && pending {
 			return v, over, err
 		}
 	case pending && mine:
 		return nil, over, vanished(nil)
 	}
-	if t.talk.Container > 0 && t.talk.Agent.Next > 0 && !resumes(t.config) {
+	if s.talk.Container > 0 && s.talk.Agent.Next > 0 && !resumes(s.config) {
 		const reason = "its program has ended, and can't take up a session again"
-		t.Session.Over = reason
+		s.run.Session.Over = reason
 		return nil, turnFailed("the session can't go on: "+reason, "begin a new session"), nil
 	}
-	if err := t.renew(ctx); err != nil {
+	if err := s.renew(ctx); err != nil {
 		return nil, over, err
 	}
-	v, err = t.begin(ctx)
+	v, err = s.begin(ctx)
 	return v, over, err
 }
 
 // brief gives the living program the files of this turn, and takes away what is left of those of
 // the turn before.
-func (t *turn) brief(v *living) error {
-	t.Record.Container = &api.Container{ID: v.id, Served: t.Session.Turn}
-	if t.talk.Told != t.Session.Turn {
+func (s *sessionContainer) brief(v *liveContainer) error {
+	s.run.Record.Container = &api.Container{ID: v.id, Served: s.run.Session.Turn}
+	if s.talk.Told != s.run.Session.Turn {
 		if err := v.layout.DropOutput(); err != nil {
 			return err
 		}
 	}
-	return v.layout.RenewInput(t.InputDir())
+	return v.layout.RenewInput(s.run.InputDir())
 }
 
 // find returns the newest container of the session that an earlier process left; "": none. It
 // removes others.
-func (t *turn) find(ctx context.Context) (id string, err error) {
-	if t.talk.Container == 0 {
+func (s *sessionContainer) find(ctx context.Context) (id string, err error) {
+	if s.talk.Container == 0 {
 		return "", nil
 	}
-	waiting, stop := t.Waiting(ctx)
+	waiting, stop := s.run.Waiting(ctx)
 	defer stop()
-	c := t.containers
-	if _, err := c.awaitEngine(waiting); err != nil {
+	m := s.x.machine
+	if _, err := m.await(waiting); err != nil {
 		return "", err
 	}
-	refs, err := runtime.Find(ctx, c.engine, t.Session.ID, c.home.Owner)
+	refs, err := runtime.Find(ctx, m.engine, s.run.Session.ID, m.home.Owner)
 	if err != nil {
 		return "", err
 	}
 	for _, ref := range refs {
-		if ref.Labels[runtime.LabelAttempt] == strconv.Itoa(t.talk.Container) {
+		if ref.Labels[runtime.LabelAttempt] == strconv.Itoa(s.talk.Container) {
 			id = ref.ID
 		}
 	}
-	return id, runtime.RemoveOthers(ctx, c.engine, t.Session.ID, c.home.Owner, t.talk.Container)
+	return id, runtime.RemoveOthers(ctx, m.engine, s.run.Session.ID, m.home.Owner, s.talk.Container)
 }
 
 // renew ends the container of the session, and makes the state that of a program which begins.
-func (t *turn) renew(ctx context.Context) error {
-	if t.talk.Container == 0 {
+func (s *sessionContainer) renew(ctx context.Context) error {
+	if s.talk.Container == 0 {
 		return nil
 	}
-	if err := t.containers.EndSession(ctx, t.Session.ID); err != nil {
+	if err := s.livings.end(ctx, s.run.Session.ID); err != nil {
 		return err
 	}
-	t.talk.Agent = t.talk.Agent.Renewed()
-	t.talk.Staged, t.talk.Logged = 0, run.Lines{}
-	return t.keep()
+	s.talk.Agent = s.talk.Agent.Renewed()
+	s.talk.Staged, s.talk.Logged = 0, run.Lines{}
+	return s.keep()
 }
 
-func (t *turn) dir() string { return filepath.Join(t.Session.Dir, "live") }
+func (s *sessionContainer) dir() string { return filepath.Join(s.run.Session.Dir, "live") }
 
 // begin starts a new container for the session.
-func (t *turn) begin(ctx context.Context) (*living, error) {
-	image, err := t.image(ctx)
+func (s *sessionContainer) begin(ctx context.Context) (*liveContainer, error) {
+	image, _, err := s.x.images.forAttempt(ctx, s.run)
 	if err != nil {
 		return nil, err
 	}
-	layout, err := t.makeLayout(image)
+	layout, err := s.makeLayout(image)
 	if err != nil {
 		return nil, err
 	}
-	spec, err := t.liveSpec(image)
+	spec, err := s.liveSpec(image)
 	if err != nil {
 		return nil, err
 	}
-	if err := t.placeProject(ctx, &spec, layout, spec.Dir); err != nil {
+	if err := s.x.project.place(ctx, &spec, layout, spec.Dir); err != nil {
 		return nil, err
 	}
-	t.talk.Container++
-	spec.Attempt = t.talk.Container
-	if err := t.keep(); err != nil {
+	s.talk.Container++
+	spec.Attempt = s.talk.Container
+	if err := s.keep(); err != nil {
 		return nil, err
 	}
-	v := &living{layout: layout, logBytes: spec.Limits.LogBytes}
+	v := &liveContainer{layout: layout, logBytes: spec.Limits.LogBytes}
 	v.log = runtime.NewLog(v.logBytes, v.note)
-	v.hearBy(t)
-	if v.sandbox, err = t.containers.startSandbox(ctx, spec, layout, v.log); err != nil {
+	v.setTurn(s.run)
+	if v.sandbox, err = s.x.starter.start(ctx, spec, layout, v.log); err != nil {
 		return nil, err
 	}
-	v.adoptsAs(t.containers, v.sandbox.ID(), spec)
-	timings := v.sandbox.Timings()
-	t.Record.Container = &api.Container{ID: v.id}
-	t.Record.Timings.Create, t.Record.Timings.Start = run.Milliseconds(timings.Create), run.Milliseconds(timings.Start)
-	return v, t.connect(v)
+	v.adoptsAs(s.x.machine, v.sandbox.ID(), spec)
+	s.run.Record.Container = &api.Container{ID: v.id}
+	noteStart(s.run, v.sandbox)
+	return v, s.connect(v)
 }
 
 // makeLayout makes the directories of a new container. What the session keeps stays.
-func (t *turn) makeLayout(image runtime.Image) (runtime.Layout, error) {
-	layout, err := t.containers.newLayout(t.dir(), image, "")
+func (s *sessionContainer) makeLayout(image runtime.Image) (runtime.Layout, error) {
+	layout, err := s.x.starter.newLayout(s.dir(), image, "")
 	if err != nil {
 		return layout, err
 	}
-	layout = t.withSession(layout)
-	if err := t.makeSession(layout); err != nil {
+	layout = s.x.session.keptIn(layout)
+	if err := s.x.session.make(layout); err != nil {
 		return layout, err
 	}
-	return layout, errors.Join(makeDirs(layout, t.startDir()), layout.WriteInput(t.Input.Payload.JSON()),
-		layout.LinkInputs(t.InputDir()))
+	return layout, errors.Join(makeDirs(layout, s.startDir()), layout.WriteInput(s.run.Input.Payload.JSON()),
+		layout.LinkInputs(s.run.InputDir()))
 }
 
 // liveSpec is the spec of the session's container.
-func (t *turn) liveSpec(image runtime.Image) (runtime.Spec, error) {
-	spec := t.spec(image)
-	spec.Run, spec.Root, spec.Feed, spec.Control = t.Session.ID, t.Session.ID, true, false
-	return spec, t.command(&spec)
+func (s *sessionContainer) liveSpec(image runtime.Image) (runtime.Spec, error) {
+	spec := s.x.spec(image)
+	spec.Run, spec.Root, spec.Mode = s.run.Session.ID, s.run.Session.ID, runtime.ModeSession
+	return spec, s.command(&spec)
 }
 
 // startDir is where the program starts.
-func (t *turn) startDir() string { return path.Join(agent.Dir(t.config), t.Start.Dir) }
+func (s *sessionContainer) startDir() string { return path.Join(agent.Dir(s.config), s.run.Start.Dir) }
 
 // command completes a spec with the program's arguments and environment.
-func (t *turn) command(spec *runtime.Spec) error {
+func (s *sessionContainer) command(spec *runtime.Spec) error {
 	values := agent.Values{
-		Dir: t.startDir(), Run: t.Session.ID, Session: t.talk.idOr(t.Session.ID), Resume: t.talk.Agent.Next > 0,
+		Dir: s.startDir(), Run: s.run.Session.ID, Session: s.talk.idOr(s.run.Session.ID), Resume: s.talk.Agent.Next > 0,
 	}
-	argv, err := agent.Command(t.config, values)
+	argv, err := agent.Command(s.config, values)
 	if err != nil {
 		return err
 	}
-	c, err := wrappedOf(t.Unit)
+	c, err := wrappedOf(s.run.Unit)
 	if err != nil {
 		return err
 	}
 	wrap(spec, c)
 	spec.Stdio, spec.Program, spec.Dir = nil, argv, values.Dir
-	spec.Env = append(spec.Env, c.AgentEnv(values, t.Start)...)
+	spec.Env = append(spec.Env, c.AgentEnv(values, s.run.Start)...)
 	return nil
 }
 
 // takeOver goes on with a container that an earlier process started.
-func (t *turn) takeOver(ctx context.Context, id string) (*living, error) {
-	image, err := t.containers.ensureImage(ctx, t.Run)
+func (s *sessionContainer) takeOver(ctx context.Context, id string) (*liveContainer, error) {
+	image, err := s.x.images.ensure(ctx, s.run)
 	if err != nil {
 		return nil, err
 	}
-	spec, err := t.liveSpec(image)
+	spec, err := s.liveSpec(image)
 	if err != nil {
 		return nil, err
 	}
-	spec.Attempt = t.talk.Container
-	layout := t.withSession(runtime.OpenLayout(t.dir(), ""))
-	v := &living{layout: layout, lines: t.talk.Logged.Plus(t.Logged()), logBytes: spec.Limits.LogBytes}
-	v.adoptsAs(t.containers, id, spec)
+	spec.Attempt = s.talk.Container
+	layout := s.x.session.keptIn(runtime.OpenLayout(s.dir(), ""))
+	v := &liveContainer{layout: layout, lines: s.talk.Logged.Plus(s.run.Logged()), logBytes: spec.Limits.LogBytes}
+	v.adoptsAs(s.x.machine, id, spec)
 	v.log = runtime.NewLog(v.logBytes, v.note)
 	v.log.Skip(v.lines.Stdout, v.lines.Stderr)
-	v.log.OnSkipped(t.LogAgain)
-	v.hearBy(t)
-	t.containers.logger.Info("adopting container", "session", t.Session.ID, "run", t.ID, "container", id)
+	v.log.OnSkipped(s.run.LogAgain)
+	v.setTurn(s.run)
+	s.x.machine.logger.Info("adopting container", "session", s.run.Session.ID, "run", s.run.ID, "container",
+		id)
 	if v.sandbox, err = v.adopt(ctx, v.log); err != nil {
 		return nil, err
 	}
-	if err := t.connect(v); err != nil {
+	if err := s.connect(v); err != nil {
 		return nil, err
 	}
-	return v, t.brief(v)
+	return v, s.brief(v)
 }
 
 // connect begins to watch a container and to talk with its program, and does what an earlier
 // process had stored and not done.
-func (t *turn) connect(v *living) error {
+func (s *sessionContainer) connect(v *liveContainer) error {
 	feed, err := v.layout.OpenFeed()
 	if err != nil {
 		return err
 	}
-	if at := t.talk.At; t.talk.Staged > 0 && feed.Len() == at {
-		if err := feed.Give(t.talk.Staged); err != nil {
+	if at := s.talk.At; s.talk.Staged > 0 && feed.Len() == at {
+		if err := feed.Give(s.talk.Staged); err != nil {
 			return errors.Join(err, feed.Close())
 		}
 	}
-	v.watch(t.containers)
-	tail, err := v.layout.OpenTail(t.talk.Agent.Since, v.ended)
+	v.watch(s.x.machine)
+	tail, err := v.layout.OpenTail(s.talk.Agent.Since, v.ended)
 	if err != nil {
 		return errors.Join(err, feed.Close())
 	}
-	v.wire = &wire{feed: feed, tail: tail}
-	v.dialog, err = agent.NewDialog(t.config.Protocol, agent.Pipes{Stdin: v.wire, Stdout: tail}, t.talk.Agent, v.wire,
-		agent.Options{Dir: t.startDir(), RPC: t.config.RPC, Result: t.config.Result})
+	v.journal = &turnJournal{feed: feed, tail: tail}
+	pipes := agent.Pipes{Stdin: v.journal, Stdout: tail}
+	v.dialog, err = agent.NewDialog(s.config.Protocol, pipes, s.talk.Agent, v.journal,
+		agent.Options{Dir: s.startDir(), RPC: s.config.RPC, Result: s.config.Result})
 	if err == nil {
-		t.containers.livings.Store(t.Session.ID, v)
+		s.livings.add(s.run.Session.ID, v)
 	}
 	return err
 }

@@ -21,20 +21,20 @@ import (
 	"github.com/agent-on-demand/aod/runtime/enginetest"
 )
 
-// world has one unit, and so many runs of others.
-type world struct {
+// warmHarness has one unit, and so many runs of others.
+type warmHarness struct {
 	unit   *unit.Unit
 	others *atomic.Int32
 }
 
-func (w world) Units(context.Context) []*unit.Unit               { return []*unit.Unit{w.unit} }
-func (w world) Unit(context.Context, string) (*unit.Unit, error) { return w.unit, nil }
-func (w world) Busy() (int, map[string]int)                      { return int(w.others.Load()), nil }
-func (w world) Room() int64                                      { return math.MaxInt64 }
+func (w warmHarness) Units(context.Context) []*unit.Unit               { return []*unit.Unit{w.unit} }
+func (w warmHarness) Unit(context.Context, string) (*unit.Unit, error) { return w.unit, nil }
+func (w warmHarness) Busy() (int, map[string]int)                      { return int(w.others.Load()), nil }
+func (w warmHarness) Room() int64                                      { return math.MaxInt64 }
 
 // shelf is a bench with one sandbox that waits, and no other that comes.
 type shelf struct {
-	*bench
+	*harness
 	waits *pool.Sandbox
 	ended <-chan struct{} // closed when nothing of it runs any more
 	empty func()          // ends the pool
@@ -45,7 +45,7 @@ type shelf struct {
 // newShelf has a sandbox of "worker" wait, with its program loaded or not.
 func newShelf(t *testing.T, program enginetest.Program, loaded bool, agent string) *shelf {
 	t.Helper()
-	s := &shelf{bench: newBench(t, map[string]string{"agent.yaml": worker["agent.yaml"] + "warm: 1\n" + agent})}
+	s := &shelf{harness: newBench(t, map[string]string{"agent.yaml": worker["agent.yaml"] + "warm: 1\n" + agent})}
 	s.unit.Version, s.opts.Pool.Size = "1", 4
 	s.over = &lossy{Fake: s.engine}
 	first := make(chan struct{})
@@ -64,7 +64,7 @@ func newShelf(t *testing.T, program enginetest.Program, loaded bool, agent strin
 	filled := s.kind
 	go func() {
 		defer close(over)
-		filled.Warm(ctx, world{s.unit, &s.others})
+		filled.Warm(ctx, warmHarness{s.unit, &s.others})
 	}()
 	s.empty = func() {
 		cancel()
@@ -100,7 +100,7 @@ func (s *shelf) gone() {
 	if _, there := s.engine.Spec(s.waits.Runtime.ID()); there {
 		s.t.Error("its container is left")
 	}
-	if left := below(s.t, s.kind.poolDir()); left != "" {
+	if left := below(s.t, s.kind.machine.poolDir()); left != "" {
 		s.t.Errorf("its directory is left: %s", left)
 	}
 }
@@ -118,7 +118,7 @@ func sums(_ context.Context, spec runtime.ContainerSpec, stdout, _ io.Writer) in
 
 func way(x *execution) string {
 	var states []string
-	for _, tr := range x.Record.Transitions {
+	for _, tr := range x.run.Record.Transitions {
 		states = append(states, string(tr.State))
 	}
 	return strings.Join(states, " ")
@@ -128,7 +128,7 @@ func way(x *execution) string {
 func (s *shelf) succeeds(x *execution) {
 	s.t.Helper()
 	got, err := x.Attempt(s.t.Context())
-	if err != nil || got.Outcome != api.Success || string(got.Output) != string(x.Input.Payload.JSON()) {
+	if err != nil || got.Outcome != api.Success || string(got.Output) != string(x.run.Input.Payload.JSON()) {
 		s.t.Fatalf("%+v %+v, %v", got, got.Failure, err)
 	}
 }
@@ -142,6 +142,7 @@ const (
 )
 
 func TestTheEndOfAContainerWaitsForOtherRuns(t *testing.T) {
+	t.Parallel()
 	s := newShelf(t, sums, false, "")
 	x := s.executionOf("r1", `{"n":7}`)
 	s.succeeds(x)
@@ -155,15 +156,16 @@ func TestTheEndOfAContainerWaitsForOtherRuns(t *testing.T) {
 }
 
 func TestARunGetsTheSandboxThatWaits(t *testing.T) {
+	t.Parallel()
 	s := newShelf(t, sums, false, "")
 	x := s.executionOf("r1", `{"n":7}`)
-	put(x.AttemptDir(), "of/a/dead/process", "")
+	put(x.run.AttemptDir(), "of/a/dead/process", "")
 	s.succeeds(x)
-	c := x.Record.Container
-	if c.ID != s.waits.Runtime.ID() || x.attempt.origin != warm || strings.Count(s.calls(), "Create") != 1 || x.Record.Image.ID == "" || x.Record.Timings.Create != 0 {
+	c := x.run.Record.Container
+	if c.ID != s.waits.Runtime.ID() || x.attempt.origin != warm || strings.Count(s.calls(), "Create") != 1 || x.run.Record.Image.ID == "" || x.run.Record.Timings.Create != 0 {
 		t.Errorf("container %+v of %s: %s", c, s.waits.Runtime.ID(), s.calls())
 	}
-	if x.Record.StartedAt.Before(s.waits.Since) || way(x) != "idle starting running" {
+	if x.run.Record.StartedAt.Before(s.waits.Since) || way(x) != "idle starting running" {
 		t.Errorf("its time began before it: %s", way(x))
 	}
 	if !s.kind.pool.Has(s.waits.ID) {
@@ -177,6 +179,7 @@ func TestARunGetsTheSandboxThatWaits(t *testing.T) {
 }
 
 func TestAnotherVersionGetsASandboxOfItsOwn(t *testing.T) {
+	t.Parallel()
 	s := newShelf(t, sums, false, "")
 	newer := *s.unit
 	newer.Version = "2"

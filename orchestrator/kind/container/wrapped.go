@@ -2,14 +2,21 @@ package container
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"path"
 	"slices"
 	"strings"
+	"syscall"
 
+	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/capsule"
+	"github.com/agent-on-demand/aod/capsule/contract"
 	"github.com/agent-on-demand/aod/capsule/unit"
+	"github.com/agent-on-demand/aod/internal/safefs"
 	"github.com/agent-on-demand/aod/orchestrator/run"
 	"github.com/agent-on-demand/aod/runtime"
 )
@@ -19,7 +26,7 @@ const wrappedTmpBytes = 256 << 20
 
 // wrappedAgent is the program of a unit of the kind agent: it gets a message as its agent.yaml
 // says, and what it leaves is read likewise.
-type wrappedAgent struct{ capsuleProgram }
+type wrappedAgent struct{}
 
 func (wrappedAgent) noun() string { return "agent" }
 
@@ -33,15 +40,15 @@ func wrappedOf(u *unit.Unit) (*capsule.Capsule, error) {
 }
 
 // check refuses a message that can't be an argument, before anything starts.
-func (wrappedAgent) check(containers *Containers, req run.Request, ready run.Input) error {
+func (wrappedAgent) check(m *machine, req run.Request, ready run.Input) error {
 	c, err := wrappedOf(req.Unit)
 	if err != nil {
 		return err
 	}
-	if _, _, err := containers.Conversation(req.Unit); err != nil {
+	if err := m.converses(req.Unit); err != nil {
 		return err
 	}
-	if err := containers.takesProject(req); err != nil {
+	if err := m.takesProject(req); err != nil {
 		return err
 	}
 	_, err = c.AgentCall(ready.Payload, "", capsule.AgentSession{}, req.Start)
@@ -56,7 +63,7 @@ func (wrappedAgent) limits(of runtime.Limits) runtime.Limits {
 
 func (wrappedAgent) loadsAhead() bool { return false } // its arguments come with the run
 
-func (wrappedAgent) waiting(_ *Containers, u *unit.Unit, spec *runtime.Spec) error {
+func (wrappedAgent) completeWarmSpec(_ *machine, u *unit.Unit, spec *runtime.Spec) error {
 	c, err := wrappedOf(u)
 	if err != nil {
 		return err
@@ -84,15 +91,15 @@ var wrappedEnv = []string{
 
 // prepare gives the program its message, and its command the values of the run.
 func (wrappedAgent) prepare(ctx context.Context, x *execution, spec *runtime.Spec, layout runtime.Layout) error {
-	c, err := wrappedOf(x.Unit)
+	c, err := wrappedOf(x.run.Unit)
 	if err != nil {
 		return err
 	}
-	session, err := x.agentSession()
+	session, err := x.session.agent()
 	if err != nil {
 		return err
 	}
-	call, err := c.AgentCall(x.Input.Payload, x.ID, session, x.Start)
+	call, err := c.AgentCall(x.run.Input.Payload, x.run.ID, session, x.run.Start)
 	if err != nil {
 		return err
 	}
@@ -106,7 +113,7 @@ func (wrappedAgent) prepare(ctx context.Context, x *execution, spec *runtime.Spe
 	}
 	spec.Program, spec.Stdio, spec.Dir = call.Argv, &stdio, call.Dir
 	spec.Env = append(spec.Env[:len(spec.Env):len(spec.Env)], call.Env...)
-	if err := x.placeProject(ctx, spec, layout, call.Dir); err != nil {
+	if err := x.project.place(ctx, spec, layout, call.Dir); err != nil {
 		return err
 	}
 	return placeMessage(call, layout)
@@ -122,7 +129,7 @@ func placeMessage(call capsule.AgentCall, layout runtime.Layout) error {
 	case call.Stdin:
 		return layout.WriteStdin([]byte(call.Message))
 	case call.InputFile != "":
-		return layout.WriteFile(call.InputFile, []byte(call.Message))
+		return layout.Workdir().WriteFile(call.InputFile, []byte(call.Message))
 	}
 	return nil
 }
@@ -130,7 +137,7 @@ func placeMessage(call capsule.AgentCall, layout runtime.Layout) error {
 // makeDirs makes the directory of temporary files, and those of the given ones that are below
 // /workspace.
 func makeDirs(layout runtime.Layout, dirs ...string) error {
-	if err := layout.MakeTempDir(); err != nil {
+	if err := layout.Workdir().MakeTempDir(); err != nil {
 		return err
 	}
 	for _, dir := range dirs {
@@ -138,7 +145,7 @@ func makeDirs(layout runtime.Layout, dirs ...string) error {
 		if !inside {
 			continue
 		}
-		if err := layout.MakeDir(below); err != nil {
+		if err := layout.Workdir().MakeDir(below); err != nil {
 			return err
 		}
 	}
@@ -148,14 +155,134 @@ func makeDirs(layout runtime.Layout, dirs ...string) error {
 // adopt says of the sandbox what its end needs.
 func (wrappedAgent) adopt(x *execution, spec *runtime.Spec) {
 	spec.Stdio = &runtime.Stdio{FetchBytes: capsule.AgentOutputBytes}
-	if c, err := wrappedOf(x.Unit); err == nil {
-		spec.Stdio.Output = c.AgentOutputFile(x.ID)
+	if c, err := wrappedOf(x.run.Unit); err == nil {
+		spec.Stdio.Output = c.AgentOutputFile(x.run.ID)
 	}
 }
 
-func (w wrappedAgent) wroteTooMuch(limits runtime.Limits) *runtime.LimitError {
-	over := w.capsuleProgram.wroteTooMuch(limits)
+func (wrappedAgent) wroteTooMuch(limits runtime.Limits) *runtime.LimitError {
+	over := capsuleProgram{}.wroteTooMuch(limits)
 	over.Message = fmt.Sprintf("the agent was stopped when it wrote a file, or to stdout, more than %s",
 		megabytes(limits.DiskBytes))
 	return over
+}
+
+// collect decides what the end of a wrapped agent means that wasn't stopped.
+func (wrappedAgent) collect(ctx context.Context, x *execution, end runtime.End) (run.Result, error) {
+	c, err := wrappedOf(x.run.Unit)
+	if err != nil {
+		return run.Result{}, err
+	}
+	a := x.attempt
+	output, err := wrappedOutput{
+		capsule: c, file: c.AgentOutputFile(x.run.ID), layout: a.layout, limit: a.limits.ResultBytes,
+	}.read()
+	if err != nil {
+		return run.Result{}, err
+	}
+	noteWrapped(x.run, output)
+	if lost := x.session.keepOwn(output.Session); lost != nil {
+		return run.Result{}, lost
+	}
+	switch {
+	case end.ExitCode != 0 || output.Wrong == nil && output.Failed:
+		return wrappedFailed(c, end.ExitCode, output), nil
+	case output.Wrong != nil:
+		return wrongOutput(*output.Wrong), nil
+	}
+	x.verdict.noteLimits(end)
+	payload, err := contract.NewPayload(output.Document)
+	if err != nil {
+		return wrongOutput(run.Undecodable(err)), nil
+	}
+	return x.collector.takeOutput(ctx, payload, a.layout, a.limits)
+}
+
+// wrappedOutput is what the program of a wrapped agent left, on stdout or in its file.
+type wrappedOutput struct {
+	capsule *capsule.Capsule
+	file    string // below the workspace; "": stdout
+	layout  runtime.Layout
+	limit   int64 // in bytes, of the result
+}
+
+func (o wrappedOutput) read() (capsule.AgentOutput, error) {
+	f, wrong, err := o.open()
+	if err != nil || wrong != nil {
+		return capsule.AgentOutput{Wrong: wrong}, err
+	}
+	defer func() { _ = f.Close() }() // read only
+	output, err := o.capsule.ReadAgentOutput(f, o.limit)
+	if err != nil {
+		return output, fmt.Errorf("read output: %w", err)
+	}
+	return output, nil
+}
+
+// open opens the output. wrong says of a file why it is none.
+func (o wrappedOutput) open() (f *os.File, wrong *fault.Finding, err error) {
+	if o.file == "" {
+		f, err = o.layout.OpenStdout()
+	} else {
+		f, err = o.layout.Workdir().OpenFile(o.file)
+	}
+	var special *safefs.Irregular
+	switch {
+	case err == nil:
+		return f, nil, nil
+	case o.file == "":
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
+		return nil, &fault.Finding{
+			Message: "the file of agent.output_file was not written",
+			Hint:    "it is " + path.Join(runtime.Workspace, o.file) + " in the sandbox",
+		}, nil
+	case errors.Is(err, fs.ErrPermission):
+		return nil, &fault.Finding{
+			Message: "the file of agent.output_file can't be read: its permissions are closed",
+			Hint:    "have it written with mode 0644",
+		}, nil
+	case errors.As(err, &special):
+		return nil, &fault.Finding{
+			Message: "the file of agent.output_file " + special.Error(),
+			Hint:    "links and special files are never followed",
+		}, nil
+	}
+	return nil, nil, fmt.Errorf("open output: %w", err)
+}
+
+// noteWrapped records what the program tells of itself.
+func noteWrapped(r *run.Run, output capsule.AgentOutput) {
+	record := &r.Record
+	record.AgentSession, record.AgentUsage, record.CostUSD = output.Session, output.Usage, output.CostUSD
+	if output.Skipped > 0 {
+		r.Warn("%d lines of the agent's output are no JSON objects, and were left out", output.Skipped)
+	}
+}
+
+// wrappedFailed is the result of an agent that failed by itself.
+func wrappedFailed(c *capsule.Capsule, exit int, output capsule.AgentOutput) run.Result {
+	failure := &api.RunError{
+		Category: api.CategoryAgent, Kind: string(api.CapsuleError),
+		Message: fmt.Sprintf("the agent failed with exit code %d", exit),
+		Hint:    "its log, which is its stderr, says more",
+	}
+	if category, ok := c.Wrapped.ExitCodes[exit]; ok {
+		failure.Category = api.Category(category)
+	}
+	if exit == 0 {
+		failure.Message = "the agent says that it failed"
+	}
+	if output.Reason != "" {
+		failure.Message, failure.Hint = run.Bounded(output.Reason, run.MaxMessage), ""
+	}
+	return run.Failed(api.CapsuleError, max(exit, exitContract), failure)
+}
+
+// wrongOutput is the result of an agent that exited with 0, and whose output isn't what its
+// agent.yaml says.
+func wrongOutput(wrong fault.Finding) run.Result {
+	return run.Failed(api.ContractViolation, exitContract, &api.RunError{
+		Category: api.CategoryAgent, Kind: string(api.ContractViolation),
+		Message: "the agent exited with 0, but " + wrong.Message, Hint: wrong.Hint,
+	})
 }

@@ -36,8 +36,8 @@ const (
 	oneCall = `{nodes: {a: {run: worker, with: {n: "${{ input.n }}"}, set: {n: "${{ out.n }}"}, action: done}}, output: {n: "${{ state.n }}"}}`
 )
 
-// bench carries out runs of a flow without a loop around them: its calls end as calls says.
-type bench struct {
+// harness carries out runs of a flow without a loop around them: its calls end as calls says.
+type harness struct {
 	t     *testing.T
 	kind  *Flows
 	unit  *unit.Unit
@@ -49,10 +49,10 @@ type bench struct {
 }
 
 // newBench has the flow "f" with a graph, beside the unit "worker".
-func newBench(t *testing.T, graph string) *bench { return newBenchOf(t, workSchema, graph) }
+func newBench(t *testing.T, graph string) *harness { return newBenchOf(t, workSchema, graph) }
 
 // newBenchOf has the flow "f" with a contract of its own.
-func newBenchOf(t *testing.T, schema, graph string) *bench {
+func newBenchOf(t *testing.T, schema, graph string) *harness {
 	t.Helper()
 	dir := t.TempDir()
 	for name, content := range map[string]string{"agent.yaml": "name: f\nkind: flow\n", "schema.json": schema, "flow.yaml": graph} {
@@ -67,11 +67,11 @@ func newBenchOf(t *testing.T, schema, graph string) *bench {
 		t.Fatal(found)
 	}
 	calls := &fakeCalls{units: map[string]*handoff.Unit{"worker": {Name: "worker", Contract: worker}}, gives: `{"n": 7}`}
-	return &bench{t: t, kind: New(nil), unit: unit.Of(c), calls: calls, host: &fakeHost{calls: calls}, input: `{"n": 1}`, dir: t.TempDir()}
+	return &harness{t: t, kind: New(nil), unit: unit.Of(c), calls: calls, host: &fakeHost{calls: calls}, input: `{"n": 1}`, dir: t.TempDir()}
 }
 
 // execution makes the attempts of a new run.
-func (b *bench) execution() *execution {
+func (b *harness) execution() *execution {
 	b.t.Helper()
 	input, err := contract.Decode([]byte(b.input), 0)
 	if err != nil {
@@ -84,7 +84,7 @@ func (b *bench) execution() *execution {
 }
 
 // resumed makes the attempts of a run that began a while ago, in an earlier process.
-func (b *bench) resumed(ago time.Duration) *execution {
+func (b *harness) resumed(ago time.Duration) *execution {
 	b.t.Helper()
 	x := b.execution()
 	began := time.Now().Add(-ago)
@@ -94,7 +94,7 @@ func (b *bench) resumed(ago time.Duration) *execution {
 }
 
 // ends makes one attempt of a new run. It can't have an error.
-func (b *bench) ends() run.Result {
+func (b *harness) ends() run.Result {
 	b.t.Helper()
 	got, err := b.execution().Attempt(b.t.Context())
 	if err != nil {
@@ -104,13 +104,13 @@ func (b *bench) ends() run.Result {
 }
 
 // newHost is the host of a walk of a new run.
-func (b *bench) newHost() *host {
+func (b *harness) newHost() *host {
 	x := b.resumed(0)
 	return x.newHost()
 }
 
 // file makes a file of the engine's, as a call gives it.
-func (b *bench) file(name, content string) handoff.Output {
+func (b *harness) file(name, content string) handoff.Output {
 	b.t.Helper()
 	path := filepath.Join(b.t.TempDir(), "made")
 	write(b.t, path, content)

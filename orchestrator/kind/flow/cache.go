@@ -11,7 +11,7 @@ import (
 )
 
 // cachedCall returns what another call has to have in common with this one to stand for it.
-func cachedCall(c flow.Call) (run.CachedCall, error) {
+func (h *host) cachedCall(c flow.Call) (run.CachedCall, error) {
 	if c.Cache <= 0 {
 		return run.CachedCall{}, nil
 	}
@@ -20,7 +20,9 @@ func cachedCall(c flow.Call) (run.CachedCall, error) {
 		return run.CachedCall{}, err
 	}
 	sum := sha256.Sum256(raw)
-	return run.CachedCall{Unit: c.Unit, Input: hex.EncodeToString(sum[:]), Age: c.Cache}, nil
+	return run.CachedCall{
+		Unit: c.Unit, Version: h.Pinned()[c.Unit], Input: hex.EncodeToString(sum[:]), Age: c.Cache,
+	}, nil
 }
 
 // earlier takes a success again, unless something of it is gone.

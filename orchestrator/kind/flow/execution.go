@@ -9,6 +9,7 @@ import (
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/capsule/flow"
+	"github.com/agent-on-demand/aod/capsule/unit"
 	"github.com/agent-on-demand/aod/orchestrator/run"
 	"github.com/agent-on-demand/aod/runtime"
 )
@@ -18,8 +19,17 @@ import (
 type execution struct {
 	*run.Run
 	run.Bare
+	pins   *pins
 	logger *slog.Logger
 }
+
+// Callee implements run.Pinner.
+func (x *execution) Callee(ctx context.Context, name string) (*unit.Unit, error) {
+	return x.pins.callee(ctx, name)
+}
+
+// Pinned implements run.Pinner.
+func (x *execution) Pinned() map[string]string { return x.pins.pinned() }
 
 // Attempt implements run.Execution.
 func (x *execution) Attempt(ctx context.Context) (run.Result, error) {
@@ -61,7 +71,7 @@ func (x *execution) walk(ctx context.Context) (run.Result, error) {
 	defer stop()
 	h := x.newHost()
 	ended, err := h.walk(limited, graph)
-	var asks *run.Asks
+	var asks *run.Suspended
 	if errors.As(err, &asks) {
 		return run.Result{}, asks // nothing goes on beside it
 	}

@@ -210,10 +210,10 @@ func TestWhatWaitsGoesOnInTheNextProcess(t *testing.T) {
 
 func TestAFlowThatWaitsForPeopleLeavesItsCallsAlone(t *testing.T) {
 	b := newBench(t, `{nodes: {a: {ask: "Go?", answers: [yes], next: {yes: end}}}, output: {n: 1}}`)
-	asks := &run.Asks{Question: "q"}
+	asks := &run.Suspended{}
 	b.host.answer = func(run.Question) (run.Answer, error) { return run.Answer{}, asks }
 	_, err := b.execution().Attempt(t.Context())
-	var got *run.Asks
+	var got *run.Suspended
 	if !errors.As(err, &got) || got != asks || b.calls.ended != nil || !b.host.asked[0].Alone {
 		t.Errorf("%v, calls ended with %v, asked %+v", err, b.calls.ended, b.host.asked)
 	}

@@ -25,7 +25,9 @@ func New(logger *slog.Logger) *Flows {
 func (*Flows) Check(run.Request, run.Input) error { return nil }
 
 // Execution implements run.Kind.
-func (f *Flows) Execution(r *run.Run) run.Execution { return &execution{Run: r, logger: f.logger} }
+func (f *Flows) Execution(r *run.Run) run.Execution {
+	return &execution{Run: r, pins: newPins(r), logger: f.logger}
+}
 
 // Conducts implements run.Conductor.
 func (*Flows) Conducts() bool { return true }

@@ -31,6 +31,21 @@ func (x *execution) newHost() *host {
 	return h
 }
 
+// Rehearsed is the Request.Extra of a run that is a test: a Rehearsal takes the place of units
+// and people, and Walked learns where the walk goes.
+type Rehearsed struct {
+	Rehearsal *flow.Rehearsal
+	Walked    *flow.Walked
+}
+
+// rehearsed returns the host of the walk.
+func (h *host) rehearsed() flow.Host {
+	if r, ok := h.Extra.(Rehearsed); ok {
+		return r.Rehearsal.Host(h, r.Walked)
+	}
+	return h
+}
+
 // Keep implements flow.Host.
 func (h *host) Keep(_ context.Context, s flow.Step) error { return h.KeepStep(s) }
 
@@ -58,7 +73,7 @@ func (h *host) Ask(ctx context.Context, q flow.Question) (flow.Answer, error) {
 
 // Items implements flow.Host.
 func (h *host) Items(address string, items int) {
-	h.Tell(run.Event{Node: &api.NodeEvent{Address: address, Try: 1, State: api.OpenStep, Items: items}})
+	h.Tell(run.Event{Data: api.NodeEvent{Address: address, Try: 1, State: api.OpenStep, Items: items}})
 }
 
 // Call implements flow.Host.
@@ -67,7 +82,7 @@ func (h *host) Call(ctx context.Context, c flow.Call) (flow.Result, error) {
 	if err != nil {
 		return flow.Result{}, h.notMade(ctx, c, err)
 	}
-	cached, err := cachedCall(c)
+	cached, err := h.cachedCall(c)
 	if err != nil {
 		return flow.Result{}, err
 	}

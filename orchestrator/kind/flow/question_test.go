@@ -64,8 +64,8 @@ func TestAQuestionWithoutAnAnswer(t *testing.T) {
 func TestTheItemsOfAMapAreTold(t *testing.T) {
 	b := newBench(t, oneCall)
 	b.newHost().Items("read", 3)
-	want := &api.NodeEvent{Address: "read", Try: 1, State: api.OpenStep, Items: 3}
-	if len(b.host.told) != 1 || cmp.Diff(want, b.host.told[0].Node) != "" {
+	want := api.NodeEvent{Address: "read", Try: 1, State: api.OpenStep, Items: 3}
+	if len(b.host.told) != 1 || cmp.Diff(want, b.host.told[0].Data) != "" {
 		t.Errorf("told %+v", b.host.told)
 	}
 }

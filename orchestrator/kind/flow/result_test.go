@@ -22,7 +22,7 @@ const resultSchema = `{
 }`
 
 // resultOf is what the end of a walk with an output means, where the state has the contents.
-func (b *bench) resultOf(x *execution, output map[string]any, contents ...string) (run.Result, error) {
+func (b *harness) resultOf(x *execution, output map[string]any, contents ...string) (run.Result, error) {
 	s := &files{dir: x.StateDir()}
 	for _, content := range contents {
 		write(b.t, filepath.Join(s.dir, digestOf(content)), content)

@@ -29,7 +29,7 @@ func (x *execution) Attempt(ctx context.Context) (run.Result, error) {
 		return run.Result{}, err
 	}
 	if x.speaksA2A() {
-		return x.attemptErrand(ctx)
+		return x.attemptTask(ctx)
 	}
 	return x.call(ctx)
 }
@@ -43,7 +43,7 @@ func (x *execution) Resume(ctx context.Context) (run.Result, error) {
 		return x.Attempt(ctx)
 	}
 	if x.speaksA2A() {
-		return x.resumeErrand(ctx)
+		return x.resumeTask(ctx)
 	}
 	asked := x.CancelRequest()
 	if asked == nil {

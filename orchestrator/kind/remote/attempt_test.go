@@ -111,7 +111,7 @@ func TestWhatCantBeStoredIsNotAsked(t *testing.T) {
 }
 
 // resumed makes the attempts of a run that an earlier process left.
-func (b *bench) resumed(state api.State, cancelled error) *execution {
+func (b *harness) resumed(state api.State, cancelled error) *execution {
 	x := b.execution()
 	x.Record.State = state
 	x.Record.Transitions = append(x.Record.Transitions, api.Transition{State: state})

@@ -129,8 +129,8 @@ const (
 	schema = `{"input": {"type": "object"}, "output": {"type": "object", "properties": {"words": {"type": "int"}}, "required": ["words"]}}`
 )
 
-// bench carries out runs of a unit whose agent is elsewhere, without a loop around them.
-type bench struct {
+// harness carries out runs of a unit whose agent is elsewhere, without a loop around them.
+type harness struct {
 	t       *testing.T
 	kind    *Agents
 	unit    *unit.Unit
@@ -141,16 +141,16 @@ type bench struct {
 }
 
 // newBench has the unit "words", with further lines of its agent.yaml, those of remote first.
-func newBench(t *testing.T, url, more string) *bench {
+func newBench(t *testing.T, url, more string) *harness {
 	t.Helper()
-	b := &bench{t: t, host: alone{}, secrets: t.TempDir(), file: map[string]string{}}
+	b := &harness{t: t, host: alone{}, secrets: t.TempDir(), file: map[string]string{}}
 	b.kind = New(Options{Secrets: b.secrets})
 	t.Cleanup(func() { _ = b.kind.Close() }) // it returns nil
 	b.load(url, more)
 	return b
 }
 
-func (b *bench) load(url, more string) {
+func (b *harness) load(url, more string) {
 	b.t.Helper()
 	dir := b.t.TempDir()
 	write(b.t, filepath.Join(dir, "agent.yaml"), "name: words\nkind: remote\nremote:\n  url: "+url+"\n"+more)
@@ -166,7 +166,7 @@ func (b *bench) load(url, more string) {
 }
 
 // execution makes the attempts of a new run.
-func (b *bench) execution() *execution {
+func (b *harness) execution() *execution {
 	b.t.Helper()
 	input, err := contract.Decode([]byte(`{"text":"a b c"}`), 0)
 	if err != nil {
@@ -179,7 +179,7 @@ func (b *bench) execution() *execution {
 }
 
 // ends makes one attempt of a new run. It can't have an error.
-func (b *bench) ends() (run.Result, *execution) {
+func (b *harness) ends() (run.Result, *execution) {
 	b.t.Helper()
 	x := b.execution()
 	got, err := x.Attempt(b.t.Context())

@@ -13,6 +13,7 @@ import (
 	"github.com/agent-on-demand/aod/capsule/unit"
 	"github.com/agent-on-demand/aod/client/agenthttp"
 	"github.com/agent-on-demand/aod/handoff/egress"
+	"github.com/agent-on-demand/aod/internal/peer"
 	"github.com/agent-on-demand/aod/internal/peer/a2apeer"
 	"github.com/agent-on-demand/aod/internal/secrets"
 	"github.com/agent-on-demand/aod/runtime"
@@ -105,7 +106,7 @@ func (c *clients) transport(u *unit.Unit, remote *capsule.Remote) http.RoundTrip
 	if old != nil {
 		old.transport.CloseIdleConnections() // those in use close when they become idle
 	}
-	made := &connections{url: remote.URL, ca: remote.CA, uploaded: uploaded, transport: agenthttp.NewTransport()}
+	made := &connections{url: remote.URL, ca: remote.CA, uploaded: uploaded, transport: peer.NewTransport()}
 	if uploaded {
 		made.transport.Proxy = nil // its address would be the one that is checked
 		made.transport.DialContext = c.dialUploaded

@@ -7,6 +7,7 @@ import (
 
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/capsule"
+	"github.com/agent-on-demand/aod/internal/peer"
 	"github.com/agent-on-demand/aod/internal/wire/httpwire"
 )
 
@@ -19,11 +20,7 @@ func (c *clients) checkUploaded(ctx context.Context, remote *capsule.Remote) err
 	if err != nil {
 		return err
 	}
-	port := base.Port()
-	if port == "" {
-		port = map[string]string{"http": "80", "https": "443"}[base.Scheme]
-	}
-	err = c.door.Check(ctx, net.JoinHostPort(base.Hostname(), port))
+	err = c.door.Check(ctx, net.JoinHostPort(base.Hostname(), peer.PortOf(base)))
 	if fault.Is(err, fault.Unavailable) {
 		return nil // one that can't be looked up now may be there later
 	}

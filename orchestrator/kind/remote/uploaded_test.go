@@ -19,7 +19,7 @@ import (
 )
 
 // uploaded makes the bench's unit an uploaded one, with a door.
-func (b *bench) uploaded(opts egress.Options) {
+func (b *harness) uploaded(opts egress.Options) {
 	b.t.Helper()
 	b.kind = New(Options{Secrets: b.secrets, Door: egress.New(opts)})
 	b.t.Cleanup(func() { _ = b.kind.Close() }) // it returns nil

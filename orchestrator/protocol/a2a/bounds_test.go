@@ -24,7 +24,7 @@ import (
 )
 
 // makes adds a task that has shown so many artifacts of a MiB each, and goes on.
-func (w *world) makes(artifacts int) (id string) {
+func (w *harness) makes(artifacts int) (id string) {
 	w.t.Helper()
 	w.hold = true
 	w.rpc("echo", "SendMessage", fmt.Sprintf(`{"message":%s,"configuration":{"returnImmediately":true}}`, message(fmt.Sprintf("m%d", len(w.runs)), "x", "")))
@@ -38,7 +38,7 @@ func (w *world) makes(artifacts int) (id string) {
 }
 
 // counted serves the world's units anew, with a bound of memory and of streams of all clients together.
-func (w *world) counted(memory int64, streams int) *bytegate.Gate {
+func (w *harness) counted(memory int64, streams int) *bytegate.Gate {
 	gate, bound := bytegate.New(memory), httpwire.NewStreams(streams)
 	agents := New(w.fakeService, w.opts)
 	server := httptest.NewServer(http.HandlerFunc(func(to http.ResponseWriter, r *http.Request) {
@@ -56,7 +56,7 @@ func (w *world) counted(memory int64, streams int) *bytegate.Gate {
 }
 
 // bindings list tasks with their artifacts: the number of each page's, and the next page's token.
-func (w *world) bindings(conn *grpc.ClientConn) map[string]func(token string) (ids []string, next string) {
+func (w *harness) bindings(conn *grpc.ClientConn) map[string]func(token string) (ids []string, next string) {
 	listed := func(page map[string]any) (ids []string, next string) {
 		tasks, _ := page["tasks"].([]any)
 		for _, task := range tasks {
@@ -87,7 +87,7 @@ func (w *world) bindings(conn *grpc.ClientConn) map[string]func(token string) (i
 
 func TestAListOfTasksWithTheirArtifactsEndsByItsBytes(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, nil)
+	w := newHarness(t, nil)
 	var made []string
 	for _, artifacts := range []int{3, 3, 3, 1, 9, 1} {
 		made = append(made, w.makes(artifacts))
@@ -113,7 +113,7 @@ func TestAListOfTasksWithTheirArtifactsEndsByItsBytes(t *testing.T) {
 
 func TestATaskThatIsShownCountsInMemory(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, nil)
+	w := newHarness(t, nil)
 	large, small := w.makes(5), w.makes(1)
 	gate := w.counted(8<<20, 10) // one holder may have half of it
 	conn := dial(t, w, nil)
@@ -140,7 +140,7 @@ func TestATaskThatIsShownCountsInMemory(t *testing.T) {
 // TestSubscribersHoldNothingOfWhatTheyWereTold isn't parallel: it measures the heap.
 func TestSubscribersHoldNothingOfWhatTheyWereTold(t *testing.T) {
 	const subscribers, artifacts, most = 10, 4, 12 << 20
-	w := newWorld(t, nil)
+	w := newHarness(t, nil)
 	id := w.makes(artifacts)
 	gate := w.counted(0, subscribers)
 	heap := heapBytes()

@@ -25,12 +25,18 @@ const Extension = "urn:aod:unit:v1"
 
 const cardAge = "max-age=60" // how long a card may be kept
 
-// serveCard answers with the card of a unit, "" is the agent of all units.
-func (s *Server) serveCard(w http.ResponseWriter, r *http.Request, unit string) {
+// cards are what agents tell of themselves.
+type cards struct {
+	svc  Service
+	opts Options
+}
+
+// serve answers with the card of a unit, "" is the agent of all units.
+func (c cards) serve(w http.ResponseWriter, r *http.Request, unit string) {
 	var raw []byte
 	var since time.Time
 	err := httpwire.Catch(func() error {
-		card, changed, err := s.card(r.Context(), unit, s.base(r), false)
+		card, changed, err := c.of(r.Context(), unit, c.opts.base(r.Host), false)
 		if err != nil {
 			return err
 		}
@@ -39,19 +45,19 @@ func (s *Server) serveCard(w http.ResponseWriter, r *http.Request, unit string) 
 		return err
 	})
 	if err != nil {
-		s.refuseCard(w, r, err)
+		c.refuse(w, r, err)
 		return
 	}
 	sum := sha256.Sum256(raw)
 	header := w.Header()
 	header.Set("Content-Type", httpwire.TypeJSON)
 	header.Add("Vary", "Authorization") // without a token no uploads are shown
-	if s.opts.Header != "" {
-		header.Add("Vary", s.opts.Header)
+	if c.opts.Header != "" {
+		header.Add("Vary", c.opts.Header)
 	}
 	header.Set("ETag", `"`+hex.EncodeToString(sum[:16])+`"`)
 	header.Set("Cache-Control", "public, "+cardAge)
-	if s.opts.Private {
+	if c.opts.Private {
 		header.Set("Cache-Control", "private, "+cardAge)
 	}
 	http.ServeContent(w, r, "", since, bytes.NewReader(raw))
@@ -101,7 +107,7 @@ func withoutRequirements(card *sdk.AgentCard) *sdk.AgentCard {
 	return &readable
 }
 
-func (s *Server) refuseCard(w http.ResponseWriter, r *http.Request, err error) {
+func (c cards) refuse(w http.ResponseWriter, r *http.Request, err error) {
 	if fault.Is(err, fault.NotFound) || fault.Is(err, fault.Input) {
 		err = fault.New(fault.NotFound, "there is no such agent").WithHint("GET /v1/units lists the units")
 	}
@@ -111,34 +117,34 @@ func (s *Server) refuseCard(w http.ResponseWriter, r *http.Request, err error) {
 	_ = httpwire.ReplyProblem(w, httpwire.ProblemOf(err)) // whoever asked has gone
 }
 
-// card makes the card of a unit, or of the agent of all units, and says since when it is so.
-func (s *Server) card(ctx context.Context, unit, base string, extended bool) (*sdk.AgentCard, time.Time, error) {
+// of makes the card of a unit, or of the agent of all units, and says since when it is so.
+func (c cards) of(ctx context.Context, unit, base string, extended bool) (*sdk.AgentCard, time.Time, error) {
 	if unit == "" {
-		return s.directory(ctx, base)
+		return c.directory(ctx, base)
 	}
-	agent, err := s.svc.Agent(ctx, unit)
+	agent, err := c.svc.Agent(ctx, unit)
 	if err != nil {
 		return nil, time.Time{}, err
 	}
 	skill := skillOf(agent)
-	card := s.plainCard(unit, base)
+	card := c.plain(unit, base)
 	card.Name, card.Description, card.Version = agent.Name, skill.Description, agent.Version
 	card.DefaultInputModes, card.DefaultOutputModes = skill.InputModes, skill.OutputModes
 	card.Skills = []sdk.AgentSkill{skill}
 	if extended {
-		card.Capabilities.Extensions = []sdk.AgentExtension{s.extension(agent)}
+		card.Capabilities.Extensions = []sdk.AgentExtension{c.extension(agent)}
 	}
 	return card, sinceOf(agent.Unit), nil
 }
 
 // directory is the card of the agent of all units.
-func (s *Server) directory(ctx context.Context, base string) (*sdk.AgentCard, time.Time, error) {
-	units, err := s.svc.Units(ctx)
+func (c cards) directory(ctx context.Context, base string) (*sdk.AgentCard, time.Time, error) {
+	units, err := c.svc.Units(ctx)
 	if err != nil {
 		return nil, time.Time{}, err
 	}
-	card := s.plainCard("", base)
-	card.Name, card.Version = "aod", s.opts.Version
+	card := c.plain("", base)
+	card.Name, card.Version = "aod", c.opts.Version
 	card.Description = "Agent on Demand: its skills are the units of this server. A message says in its metadata " +
 		"`unit` which one it is for."
 	card.DefaultInputModes, card.DefaultOutputModes = []string{httpwire.TypeJSON, typeText}, []string{
@@ -166,22 +172,22 @@ func sinceOf(u api.Unit) time.Time {
 	return *u.Since
 }
 
-// plainCard is what the cards of all agents have.
-func (s *Server) plainCard(unit, base string) *sdk.AgentCard {
+// plain is what the cards of all agents have.
+func (c cards) plain(unit, base string) *sdk.AgentCard {
 	card := &sdk.AgentCard{
-		SupportedInterfaces: s.interfaces(unit, base),
+		SupportedInterfaces: c.interfaces(unit, base),
 		Capabilities: sdk.AgentCapabilities{
-			Streaming: true, PushNotifications: s.opts.Push != nil,
+			Streaming: true, PushNotifications: c.opts.Push != nil,
 			ExtendedAgentCard: true,
 		},
 	}
-	if s.opts.NoAuth {
+	if c.opts.NoAuth {
 		return card
 	}
 	const name = "token"
 	var scheme sdk.SecurityScheme = sdk.HTTPAuthSecurityScheme{Scheme: "Bearer"}
-	if s.opts.Header != "" {
-		scheme = sdk.APIKeySecurityScheme{Location: sdk.APIKeySecuritySchemeLocationHeader, Name: s.opts.Header}
+	if c.opts.Header != "" {
+		scheme = sdk.APIKeySecurityScheme{Location: sdk.APIKeySecuritySchemeLocationHeader, Name: c.opts.Header}
 	}
 	card.SecuritySchemes = sdk.NamedSecuritySchemes{name: scheme}
 	card.SecurityRequirements = sdk.SecurityRequirementsOptions{{name: {}}}
@@ -190,7 +196,7 @@ func (s *Server) plainCard(unit, base string) *sdk.AgentCard {
 
 // interfaces are the addresses of an agent, the newest version first. By gRPC a unit is a tenant,
 // which version 0.3 doesn't know.
-func (s *Server) interfaces(unit, base string) []*sdk.AgentInterface {
+func (c cards) interfaces(unit, base string) []*sdk.AgentInterface {
 	address := base + top + unit
 	if unit == "" {
 		address = base + top + anyUnit
@@ -204,9 +210,9 @@ func (s *Server) interfaces(unit, base string) []*sdk.AgentInterface {
 					ProtocolVersion: sdk.ProtocolVersion(version),
 				})
 		}
-		if s.opts.GRPC != "" && (version == version10 || unit == s.opts.Root) {
+		if c.opts.GRPC != "" && (version == version10 || unit == c.opts.Root) {
 			at := &sdk.AgentInterface{
-				URL: s.opts.GRPC, ProtocolBinding: sdk.TransportProtocolGRPC,
+				URL: c.opts.GRPC, ProtocolBinding: sdk.TransportProtocolGRPC,
 				ProtocolVersion: sdk.ProtocolVersion(version),
 			}
 			if version == version10 {
@@ -251,9 +257,9 @@ func skillOf(agent Agent) sdk.AgentSkill {
 }
 
 // extension tells of a unit what its card has no room for.
-func (s *Server) extension(agent Agent) sdk.AgentExtension {
+func (c cards) extension(agent Agent) sdk.AgentExtension {
 	params := map[string]any{
-		"kind": agent.Kind, "concurrency": float64(agent.Concurrency), "max_request_bytes": float64(s.opts.MaxBytes),
+		"kind": agent.Kind, "concurrency": float64(agent.Concurrency), "max_request_bytes": float64(c.opts.MaxBytes),
 	}
 	if agent.Policy != nil && agent.Policy.OutputBytes > 0 {
 		params["max_output_bytes"] = float64(agent.Policy.OutputBytes)
@@ -270,9 +276,9 @@ func (s *Server) extension(agent Agent) sdk.AgentExtension {
 }
 
 // bindings are the names of the bindings that are served.
-func (s *Server) bindings() []string {
+func (c cards) bindings() []string {
 	all := []string{string(sdk.TransportProtocolJSONRPC), string(sdk.TransportProtocolHTTPJSON)}
-	if s.opts.GRPC != "" {
+	if c.opts.GRPC != "" {
 		all = append(all, string(sdk.TransportProtocolGRPC))
 	}
 	return all

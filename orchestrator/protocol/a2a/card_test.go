@@ -18,7 +18,7 @@ func TestACardIsReadByBothVersions(t *testing.T) {
 		"no auth": func(o *Options) { o.GRPC = "127.0.0.1:7071" },
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, change)
+			w := newHarness(t, change)
 			raw := w.do("GET", "/a2a/echo"+wellKnown, "").body
 			card, err := agentcard.DefaultResolver.Resolve(t.Context(), w.url+"/a2a/echo")
 			if err != nil {
@@ -50,7 +50,7 @@ func TestACardIsReadByBothVersions(t *testing.T) {
 }
 
 func TestCardsMayBeKept(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newHarness(t, nil)
 	card := w.do("GET", "/a2a/echo"+wellKnown, "")
 	etag, changed := card.Header.Get("ETag"), card.Header.Get("Last-Modified")
 	if etag == "" || changed != "Fri, 02 Jan 2026 03:04:05 GMT" || card.Header.Get("Cache-Control") != "public, max-age=60" || card.Header.Get("Content-Type") != "application/json" {
@@ -67,26 +67,26 @@ func TestCardsMayBeKept(t *testing.T) {
 	if none := w.do("GET", "/a2a/canary"+wellKnown, ""); none.StatusCode != 404 {
 		t.Errorf("%d %s", none.StatusCode, none.body)
 	}
-	private := newWorld(t, func(o *Options) { o.Private = true })
+	private := newHarness(t, func(o *Options) { o.Private = true })
 	if said := private.do("GET", "/a2a/echo"+wellKnown, "").Header.Get("Cache-Control"); said != "private, max-age=60" {
 		t.Error(said)
 	}
 }
 
 func TestTheCardAtTheOrigin(t *testing.T) {
-	all := newWorld(t, nil)
+	all := newHarness(t, nil)
 	card := decode(t, all.do("GET", wellKnown, "").body)
 	if card["name"] != "aod" || card["url"] != all.url+"/a2a/_" || at(card, "skills", 0, "id") != "echo" || at(card, "skills", 1, "id") != "other" {
 		t.Errorf("%v", card)
 	}
-	root := newWorld(t, func(o *Options) { o.Root, o.PublicURL = "echo", "https://aod.example" })
+	root := newHarness(t, func(o *Options) { o.Root, o.PublicURL = "echo", "https://aod.example" })
 	if card := decode(t, root.do("GET", wellKnown, "").body); card["name"] != "echo" || card["url"] != "https://aod.example/a2a/echo" {
 		t.Errorf("%v", card)
 	}
 }
 
 func TestTheExtendedCardTellsOfTheContract(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newHarness(t, nil)
 	cards := map[string]map[string]any{
 		"JSON-RPC 1.0":  w.rpc("echo", "GetExtendedAgentCard", "{}"),
 		"JSON-RPC 0.3":  w.rpc("echo", "agent/getAuthenticatedExtendedCard", "{}"),
@@ -102,7 +102,7 @@ func TestTheExtendedCardTellsOfTheContract(t *testing.T) {
 }
 
 func TestTheStatus(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newHarness(t, nil)
 	w.rpc("echo", "SendMessage", parts10(`{"text":"x"}`))
 	status, err := New(w.fakeService, Options{GRPC: "x:1"}).Status(context.Background())
 	if err != nil || !slices.Equal(status.Units, []string{"echo", "other"}) || len(status.Bindings) != 3 || status.Tasks["completed"] != 1 || status.Tasks["working"] != 0 {

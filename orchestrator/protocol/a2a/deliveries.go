@@ -2,8 +2,13 @@ package a2a
 
 import (
 	"context"
+	"log/slog"
 	"sync"
 	"time"
+
+	"google.golang.org/grpc/stats"
+
+	"github.com/agent-on-demand/aod/api/fault"
 )
 
 // deliveryTime bounds how long a message waits that was sent before, while the answer to that is being
@@ -13,6 +18,9 @@ const deliveryTime = 5 * time.Second
 // deliveries are the answers that are being delivered, by the digests of their messages. Whether the
 // same message joins its task is not known before their end.
 type deliveries struct {
+	svc    Service
+	logger *slog.Logger
+
 	mu    sync.Mutex
 	under map[string]*delivery
 }
@@ -29,9 +37,6 @@ func (d *deliveries) begin(resend string) (end func()) {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.under == nil {
-		d.under = map[string]*delivery{}
-	}
 	one := d.under[resend]
 	if one == nil {
 		one = &delivery{over: make(chan struct{})}
@@ -66,3 +71,66 @@ func (d *deliveries) await(ctx context.Context, resend string) {
 	case <-ctx.Done():
 	}
 }
+
+// deliver sends an answer, and notes that the client has heard what became of its message.
+func (d *deliveries) deliver(ctx context.Context, c *call, send func() error) {
+	_, _, heard := c.end()
+	end := d.begin(heard.resend)
+	defer end()
+	if send() == nil {
+		d.note(ctx, heard)
+	}
+}
+
+// note notes what a client has heard. A server that dies before is asked again by its clients.
+func (d *deliveries) note(ctx context.Context, heard reception) {
+	if heard.run == "" {
+		return
+	}
+	ctx = context.WithoutCancel(ctx)
+	if err := d.svc.Delivered(ctx, heard.run, heard.resend); err != nil {
+		d.logger.WarnContext(ctx, "delivery not noted", "run", heard.run, fault.LogAttr(err))
+	}
+}
+
+// grpcDeliveries notes that answers were sent, which interceptors return too early to know.
+type grpcDeliveries struct{ all *deliveries }
+
+// grpcSent is an answer that is being sent.
+type grpcSent struct {
+	heard reception
+	end   func() // of the delivery; nil: there is no answer
+}
+
+type grpcSentKey struct{}
+
+func (g *grpcSent) begin(all *deliveries, c *call) {
+	_, _, g.heard = c.end()
+	g.end = all.begin(g.heard.resend)
+}
+
+// TagRPC implements stats.Handler.
+func (d grpcDeliveries) TagRPC(ctx context.Context, _ *stats.RPCTagInfo) context.Context {
+	return context.WithValue(ctx, grpcSentKey{}, &grpcSent{})
+}
+
+// HandleRPC implements stats.Handler.
+func (d grpcDeliveries) HandleRPC(ctx context.Context, what stats.RPCStats) {
+	end, over := what.(*stats.End)
+	sent, ours := ctx.Value(grpcSentKey{}).(*grpcSent)
+	if !over || !ours || sent.end == nil {
+		return
+	}
+	defer sent.end()
+	if end.Error == nil {
+		d.all.note(ctx, sent.heard)
+	}
+}
+
+// TagConn implements stats.Handler.
+func (d grpcDeliveries) TagConn(ctx context.Context, _ *stats.ConnTagInfo) context.Context {
+	return ctx
+}
+
+// HandleConn implements stats.Handler.
+func (d grpcDeliveries) HandleConn(context.Context, stats.ConnStats) {}

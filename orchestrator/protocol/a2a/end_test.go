@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/base64"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -30,7 +31,7 @@ func TestHowTasksEnd(t *testing.T) {
 		"no reason": {api.Failed, api.SystemError, nil, "failed"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, nil)
+			w := newHarness(t, nil)
 			w.hold = true
 			w.rpc("echo", "SendMessage", `{"message":`+message("m", "x", "")+`,"configuration":{"returnImmediately":true}}`)
 			w.last(func(r *fakeRun) { r.record.Error = c.err; w.end(r, c.state, c.outcome) })
@@ -50,9 +51,19 @@ func TestHowTasksEnd(t *testing.T) {
 	}
 }
 
+// The run goes on in the next process, so what it is now is no answer to who waits for its end.
+func TestWhoWaitsIsToldThatTheServerEnds(t *testing.T) {
+	w := newHarness(t, nil)
+	w.hold, w.leaves = true, true
+	got := w.do("POST", "/a2a/echo/message:send", `{"message":`+message("m", "x", "")+`}`)
+	if got.StatusCode != http.StatusServiceUnavailable || got.Header.Get("Retry-After") == "" {
+		t.Errorf("%d %v: %s", got.StatusCode, got.Header, got.body)
+	}
+}
+
 // A run that asks something is begun again by a server that goes on with it.
 func TestAQuestionIsOpenOverTheDeathOfItsServer(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newHarness(t, nil)
 	w.hold = true
 	w.rpc("echo", "SendMessage", `{"message":`+message("m", "x", "")+`,"configuration":{"returnImmediately":true}}`)
 	w.last(func(r *fakeRun) {
@@ -72,7 +83,7 @@ func TestAQuestionIsOpenOverTheDeathOfItsServer(t *testing.T) {
 
 // A task's time is that of its end, also when its run is cleaned up behind it.
 func TestATaskEndsOnce(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newHarness(t, nil)
 	w.rpc("echo", "SendMessage", `{"message":`+message("m", "x", "")+`}`)
 	want := at(w.rpc("echo", "GetTask", `{"id":"`+runID(1)+`"}`), "status", "timestamp")
 	w.last(func(r *fakeRun) {
@@ -89,7 +100,7 @@ func TestATaskEndsOnce(t *testing.T) {
 }
 
 func TestWhatATaskGives(t *testing.T) {
-	w := newWorld(t, func(o *Options) { o.PublicURL = "https://aod.example" })
+	w := newHarness(t, func(o *Options) { o.PublicURL = "https://aod.example" })
 	w.hold = true
 	w.rpc("echo", "SendMessage", `{"message":`+message("m", "x", "")+`,"configuration":{"returnImmediately":true}}`)
 	w.patch = "--- a\n+++ b\n"
@@ -126,7 +137,7 @@ func TestWhatATaskGives(t *testing.T) {
 }
 
 func TestManyFilesAreNotAllInline(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newHarness(t, nil)
 	w.hold = true
 	w.rpc("echo", "SendMessage", `{"message":`+message("m", "x", "")+`,"configuration":{"returnImmediately":true}}`)
 	w.last(func(r *fakeRun) {
@@ -144,7 +155,7 @@ func TestManyFilesAreNotAllInline(t *testing.T) {
 }
 
 func TestEverySubscriberIsToldTheSame(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newHarness(t, nil)
 	w.hold = true
 	w.rpc("echo", "SendMessage", `{"message":`+message("m", "x", "")+`,"configuration":{"returnImmediately":true}}`)
 	w.last(func(r *fakeRun) {
@@ -203,7 +214,7 @@ func TestEverySubscriberIsToldTheSame(t *testing.T) {
 }
 
 func TestListsAreInPages(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newHarness(t, nil)
 	for i := range 7 {
 		w.rpc("echo", "SendMessage", `{"message":`+message(fmt.Sprint("m", i), "x", `,"contextId":"group"`)+`}`)
 	}
@@ -239,7 +250,7 @@ func TestListsAreInPages(t *testing.T) {
 
 // A page by a state has as many tasks as were asked for, whatever else is in the state of their runs.
 func TestAPageOfAStateIsFull(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newHarness(t, nil)
 	w.hold = true
 	const runs = 30
 	for i := range runs {
@@ -272,7 +283,7 @@ func TestAPageOfAStateIsFull(t *testing.T) {
 
 // One page reads no more than some hundreds of runs.
 func TestAPageOfARareStateIsShort(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newHarness(t, nil)
 	w.hold = true
 	for i := range maxLooks + 1 {
 		w.rpc("echo", "SendMessage", `{"message":`+message(fmt.Sprint("m", i), "x", "")+`,"configuration":{"returnImmediately":true}}`)
@@ -292,7 +303,7 @@ func TestAPageOfARareStateIsShort(t *testing.T) {
 }
 
 func TestNothingOfAMessageIsLogged(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newHarness(t, nil)
 	w.do("POST", "/a2a/echo/message:send", parts10(`{"text":"canary-text"},{"data":{"count":1,"x":"canary-data"}},{"raw":"Y2FuYXJ5","filename":"canary-file"}`), "Authorization: Bearer canary-token")
 	w.do("POST", "/a2a/echo/message:stream", parts10(`{"text":"panic canary"}`))
 	w.do("POST", "/a2a/canary", `{"jsonrpc":"2.0","id":"canary","method":"canary","params":{"canary":1}}`)

@@ -19,6 +19,8 @@ import (
 // fakePush keeps pushes, and makes none.
 type fakePush struct{ kept map[string]api.Push }
 
+func (p fakePush) WithTargets(ctx context.Context, _ []api.PushConfig) context.Context { return ctx }
+
 func (p fakePush) CreatePush(_ context.Context, run string, c api.PushConfig) (api.Push, error) {
 	if c.ID == "" {
 		c.ID = "given"
@@ -134,12 +136,12 @@ var everyMethods = []everyMethod{
 }
 
 // calls makes a call about a run. It must succeed.
-func (w *world) calls(c methodCall, run string) {
+func (w *harness) calls(c methodCall, run string) {
 	w.t.Helper()
 	w.succeeds(w.begin(c.verb, strings.ReplaceAll(c.path, "ID", run), strings.ReplaceAll(c.body, "ID", run)), c.body)
 }
 
-func (w *world) succeeds(response *http.Response, sent string) {
+func (w *harness) succeeds(response *http.Response, sent string) {
 	w.t.Helper()
 	said := w.read(response, sent)
 	if said.StatusCode != http.StatusOK || strings.Contains(said.body, `"error"`) || strings.Contains(said.body, "canary") {
@@ -148,13 +150,13 @@ func (w *world) succeeds(response *http.Response, sent string) {
 }
 
 // newest is the id of the newest run.
-func (w *world) newest() (id string) {
+func (w *harness) newest() (id string) {
 	w.last(func(r *fakeRun) { id = r.record.ID })
 	return id
 }
 
 // enrich has the newest run, which goes on, tell of everything there is.
-func (w *world) enrich() {
+func (w *harness) enrich() {
 	half := 0.5
 	w.last(func(r *fakeRun) {
 		id := r.record.ID
@@ -178,7 +180,7 @@ func (w *world) enrich() {
 func TestEveryMethodAnswersAsTheProtocolSays(t *testing.T) {
 	for _, m := range everyMethods {
 		t.Run(m.name, func(t *testing.T) {
-			w := newWorld(t, func(o *Options) {
+			w := newHarness(t, func(o *Options) {
 				o.NoAuth, o.PublicURL, o.Push, o.GRPC = false, "https://aod.example", fakePush{map[string]api.Push{}}, "127.0.0.1:7071"
 			})
 			w.patch = "--- a\n+++ b\n"
@@ -215,7 +217,7 @@ func TestEveryMethodAnswersAsTheProtocolSays(t *testing.T) {
 }
 
 // all wants a body of each method that a binding has in a version, and a card.
-func (w *world) all(name string) {
+func (w *harness) all(name string) {
 	w.t.Helper()
 	want := slices.Collect(maps.Keys(wires10))
 	if name == "JSON-RPC 0.3" {

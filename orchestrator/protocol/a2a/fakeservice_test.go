@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,6 +18,7 @@ import (
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/internal/testing/testkit"
+	"github.com/agent-on-demand/aod/orchestrator/spool"
 )
 
 func TestMain(m *testing.M) { testkit.NoLeaks(m) }
@@ -24,6 +26,7 @@ func TestMain(m *testing.M) { testkit.NoLeaks(m) }
 // fakeService is an orchestrator whose units are as the test says. A run is over at once, unless
 // the test holds it.
 type fakeService struct {
+	tb        testing.TB
 	mu        sync.Mutex
 	agents    map[string]Agent
 	sessions  map[string]api.Session
@@ -35,8 +38,9 @@ type fakeService struct {
 	heard     []string        // runs that were delivered
 	patch     string
 	hold      bool
+	leaves    bool // the service has stopped waiting: its runs are left to the next process
 	refuses   error
-	submitted []Submission
+	submitted []spool.Submission
 	// delivering is called as a client is said to have its answer; nil: nothing is
 	delivering  func()
 	undelivered bool          // what is delivered is not noted
@@ -54,8 +58,9 @@ type fakeRun struct {
 const echoSchema = `{"input":{"type":"object","properties":{"message":{"type":"string"},"count":{"type":"integer"},"doc":{"type":"string","format":"file_path"},"more":{"type":"array","items":{"type":"string","format":"file_path"}}}},
 "output":{"type":"object","properties":{"text":{"type":"string"}}}}`
 
-func newFake() *fakeService {
+func newFake(tb testing.TB) *fakeService {
 	f := &fakeService{
+		tb:     tb,
 		agents: map[string]Agent{}, sessions: map[string]api.Session{}, files: map[string]string{}, questions: map[string]api.Question{},
 		answers: map[string]api.Answer{}, told: map[string]bool{}, news: make(chan struct{}),
 	}
@@ -103,26 +108,42 @@ func (f *fakeService) Session(_ context.Context, id string) (api.Session, error)
 
 func runID(n int) string { return fmt.Sprintf("0198c0de-0000-7000-8000-%012d", n) }
 
-func (f *fakeService) Submit(_ context.Context, sub Submission) (api.Record, error) {
+func (f *fakeService) NewSpool() (*spool.Spool, error) {
+	return spool.New(f.tb.TempDir(), func(int64) error { return nil })
+}
+
+func (f *fakeService) CreateSession(_ context.Context, unit string, _ *spool.Spool) (api.Session, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	session := api.Session{ID: fmt.Sprintf("0198c0de-5555-7000-8000-%012d", len(f.sessions)+1), Unit: unit}
+	f.sessions[session.ID] = session
+	return session, nil
+}
+
+func (f *fakeService) CloseSession(_ context.Context, id, _ string) (api.Session, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	session := f.sessions[id]
+	delete(f.sessions, id)
+	return session, nil
+}
+
+func (f *fakeService) Submit(_ context.Context, sub spool.Submission) (_ api.Record, joined bool, _ error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.refuses != nil {
-		return api.Record{}, f.refuses
+		return api.Record{}, false, f.refuses
 	}
 	if strings.Contains(string(sub.Input), "panic") {
 		panic("canary")
 	}
 	for _, r := range f.runs {
 		if r.resend == sub.Resend && !r.heard {
-			return r.record, nil
+			return r.record, true, nil
 		}
 	}
 	id := runID(len(f.runs) + 1)
 	f.receive(id, sub.Files)
-	if sub.Begins {
-		sub.Session = fmt.Sprintf("0198c0de-5555-7000-8000-%012d", len(f.sessions)+1)
-		f.sessions[sub.Session] = api.Session{ID: sub.Session, Unit: sub.Unit}
-	}
 	f.submitted = append(f.submitted, sub)
 	at := born.Add(time.Duration(len(f.runs)) * time.Minute)
 	r := &fakeRun{resend: sub.Resend, record: api.Record{
@@ -136,12 +157,12 @@ func (f *fakeService) Submit(_ context.Context, sub Submission) (api.Record, err
 	if !f.hold {
 		f.succeed(r, string(sub.Input))
 	}
-	return r.record, nil
+	return r.record, false, nil
 }
 
-func (f *fakeService) receive(run string, files []File) {
-	for _, file := range files {
-		raw, _ := io.ReadAll(file.Content)
+func (f *fakeService) receive(run string, files *spool.Spool) {
+	for _, file := range files.Files() {
+		raw, _ := os.ReadFile(file.Path)
 		f.files[run+"/"+file.Name] = string(raw)
 	}
 }
@@ -280,7 +301,7 @@ func (f *fakeService) await(ctx context.Context, id string, is func(api.Record) 
 		news := f.news
 		f.mu.Unlock()
 		record, err := f.Get(ctx, id)
-		if err != nil || is(record) {
+		if err != nil || is(record) || f.leaves {
 			return record, err
 		}
 		select {
@@ -291,7 +312,7 @@ func (f *fakeService) await(ctx context.Context, id string, is func(api.Record) 
 	}
 }
 
-func (f *fakeService) List(_ context.Context, filter Filter) (Page, error) {
+func (f *fakeService) Changed(_ context.Context, filter api.ChangedFilter) (api.ChangedPage, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	var all []api.Record
@@ -302,7 +323,7 @@ func (f *fakeService) List(_ context.Context, filter Filter) (Page, error) {
 			all = append(all, c)
 		}
 	}
-	page := Page{Total: len(all)}
+	page := api.ChangedPage{Total: len(all)}
 	from := 0
 	if filter.Cursor != "" {
 		var err error

@@ -33,7 +33,7 @@ func FuzzJSONRPC(f *testing.F) {
 	f.Add(`{"jsonrpc":"2.0","id":null,"method":"ListTasks","params":{"pageSize":0,"pageToken":"1"}}`)
 	f.Add(`[{"jsonrpc":"2.0"}]`)
 	fuzzbound.Run(f, func(t *testing.T, body string) {
-		fuzzed(t, New(newFake(), Options{NoAuth: true}), http.MethodPost, "/a2a/echo", body)
+		fuzzed(t, New(newFake(t), Options{NoAuth: true}), http.MethodPost, "/a2a/echo", body)
 	})
 }
 
@@ -46,6 +46,6 @@ func FuzzREST(f *testing.F) {
 	f.Add(http.MethodGet, "/v1/tasks/x:subscribe", "")
 	f.Add(http.MethodDelete, "/tasks/x/pushNotificationConfigs/y", "")
 	fuzzbound.Run(f, func(t *testing.T, method, path, body string) {
-		fuzzed(t, New(newFake(), Options{NoAuth: true}), method, "/a2a/echo/"+strings.TrimPrefix(path, "/"), body)
+		fuzzed(t, New(newFake(t), Options{NoAuth: true}), method, "/a2a/echo/"+strings.TrimPrefix(path, "/"), body)
 	})
 }

@@ -32,14 +32,14 @@ const (
 // ServeGRPC serves gRPC on the listener until ctx ends, and closes it. Then calls get 10 seconds,
 // and those that wait for runs are ended at once; the runs go on.
 func (s *Server) ServeGRPC(ctx context.Context, listener net.Listener) error {
-	g := &grpcEntrance{server: s, atEnd: func(do func()) func() bool { return context.AfterFunc(ctx, do) }}
+	g := &grpcBinding{server: s, atEnd: func(do func()) func() bool { return context.AfterFunc(ctx, do) }}
 	server := grpc.NewServer(
 		grpc.MaxRecvMsgSize(int(s.opts.MaxBytes)), grpc.MaxHeaderListSize(grpcHeaders),
 		grpc.MaxConcurrentStreams(grpcCalls),
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: httpwire.Heartbeat}),
 		grpc.StaticStreamWindowSize(grpcCallWindow), grpc.StaticConnWindowSize(grpcConnWindow),
 		grpc.InTapHandle(g.tap), grpc.UnaryInterceptor(g.unary), grpc.StreamInterceptor(g.stream),
-		grpc.StatsHandler(grpcDeliveries{s}), grpc.StatsHandler(grpcIntake{}),
+		grpc.StatsHandler(grpcDeliveries{s.deliveries}), grpc.StatsHandler(grpcIntake{}),
 	)
 	grpcv1.NewHandler(s.handler).RegisterWith(server)
 	grpcv0.NewHandler(s.handler).RegisterWith(server)
@@ -59,16 +59,17 @@ func (s *Server) ServeGRPC(ctx context.Context, listener net.Listener) error {
 	return nil
 }
 
-// grpcEntrance looks at calls before the SDK does.
-type grpcEntrance struct {
+// grpcBinding looks at calls before the SDK does.
+type grpcBinding struct {
 	server *Server
 	atEnd  func(do func()) (unhook func() bool) // of the server, and with it of what waits for runs
 }
 
 // begin makes the call of a request. end must be called.
-func (g *grpcEntrance) begin(ctx context.Context, method string) (_ context.Context, c *call, end func(), err error) {
+func (g *grpcBinding) begin(ctx context.Context, method string) (_ context.Context, c *call, end func(), err error) {
 	meta, _ := metadata.FromIncomingContext(ctx)
-	c = &call{grpc: true, unit: g.server.opts.Root, base: g.server.ownBase(), trace: first(meta, "traceparent")}
+	opts := g.server.opts
+	c = &call{grpc: true, unit: opts.Root, base: opts.base(opts.HTTP), trace: first(meta, "traceparent")}
 	if err := g.checkVersion(meta, method, c); err != nil {
 		return ctx, c, func() {}, err
 	}
@@ -78,7 +79,7 @@ func (g *grpcEntrance) begin(ctx context.Context, method string) (_ context.Cont
 	return ctx, c, func() { unhook(); cancel(nil) }, nil
 }
 
-func (g *grpcEntrance) checkVersion(meta metadata.MD, method string, c *call) error {
+func (g *grpcBinding) checkVersion(meta metadata.MD, method string, c *call) error {
 	version, err := plainVersion(first(meta, strings.ToLower(sdk.SvcParamVersion)))
 	if err != nil {
 		return err
@@ -95,7 +96,7 @@ func (g *grpcEntrance) checkVersion(meta metadata.MD, method string, c *call) er
 }
 
 // token is the token that a call bears.
-func (g *grpcEntrance) token(meta metadata.MD) string {
+func (g *grpcBinding) token(meta metadata.MD) string {
 	if header := g.server.opts.Header; header != "" {
 		if key := first(meta, strings.ToLower(header)); key != "" {
 			return key
@@ -117,7 +118,7 @@ func first(meta metadata.MD, key string) string {
 
 // look reads of a request what the SDK doesn't. A page of size 0 is no error here: the SDK's own
 // clients ask for one where they mean that they don't care.
-func (g *grpcEntrance) look(c *call, request any) {
+func (g *grpcBinding) look(c *call, request any) {
 	if tenant, ok := request.(interface{ GetTenant() string }); ok && tenant.GetTenant() != "" {
 		c.unit = tenant.GetTenant()
 	}
@@ -128,7 +129,7 @@ func (g *grpcEntrance) look(c *call, request any) {
 }
 
 // status is an error as gRPC writes it. The SDK's own words about a request may repeat it.
-func (g *grpcEntrance) status(ctx context.Context, c *call, err error) error {
+func (g *grpcBinding) status(ctx context.Context, c *call, err error) error {
 	if err == nil {
 		return nil
 	}
@@ -141,7 +142,7 @@ func (g *grpcEntrance) status(ctx context.Context, c *call, err error) error {
 	case !reached && !isOurs(err):
 		known = refuse(badParams, "the request can't be read")
 	case isOurs(err):
-		known = g.server.refused(ctx, err)
+		known = g.server.refusals.of(ctx, err)
 	default:
 		return err
 	}
@@ -154,7 +155,7 @@ func isOurs(err error) bool {
 	return errors.As(err, &known)
 }
 
-func (g *grpcEntrance) unary(
+func (g *grpcBinding) unary(
 	ctx context.Context, req any, info *grpc.UnaryServerInfo, next grpc.UnaryHandler,
 ) (answer any, err error) {
 	ctx, c, end, err := g.begin(ctx, info.FullMethod)
@@ -167,18 +168,18 @@ func (g *grpcEntrance) unary(
 		return nil, g.status(ctx, c, err)
 	}
 	if sent, ok := ctx.Value(grpcSentKey{}).(*grpcSent); ok {
-		sent.begin(g.server, c)
+		sent.begin(g.server.deliveries, c)
 	}
 	return answer, nil
 }
 
-func (g *grpcEntrance) stream(
+func (g *grpcBinding) stream(
 	srv any, stream grpc.ServerStream, info *grpc.StreamServerInfo, next grpc.StreamHandler,
 ) error {
 	ctx, c, end, err := g.begin(stream.Context(), info.FullMethod)
 	defer end()
 	if err == nil {
-		err = next(srv, &grpcStream{ServerStream: stream, ctx: ctx, call: c, entrance: g})
+		err = next(srv, &grpcStream{ServerStream: stream, ctx: ctx, call: c, binding: g})
 	}
 	return g.status(ctx, c, err)
 }
@@ -186,10 +187,10 @@ func (g *grpcEntrance) stream(
 // grpcStream is a stream whose request is looked at, and whose first answer is noted.
 type grpcStream struct {
 	grpc.ServerStream
-	ctx      context.Context //nolint:containedctx // it is what Context returns
-	call     *call
-	entrance *grpcEntrance
-	told     atomic.Bool
+	ctx     context.Context //nolint:containedctx // it is what Context returns
+	call    *call
+	binding *grpcBinding
+	told    atomic.Bool
 }
 
 // Context implements grpc.ServerStream.
@@ -200,7 +201,7 @@ func (s *grpcStream) RecvMsg(m any) error {
 	if err := s.ServerStream.RecvMsg(m); err != nil {
 		return err
 	}
-	s.entrance.look(s.call, m)
+	s.binding.look(s.call, m)
 	return nil
 }
 
@@ -211,17 +212,9 @@ func (s *grpcStream) SendMsg(m any) error {
 		return s.ServerStream.SendMsg(m)
 	}
 	var err error
-	s.entrance.server.deliver(s.ctx, s.call, func() error {
+	s.binding.server.deliveries.deliver(s.ctx, s.call, func() error {
 		err = s.ServerStream.SendMsg(m)
 		return err
 	})
 	return err
-}
-
-// ownBase is the beginning of the HTTP addresses for those who didn't ask by HTTP.
-func (s *Server) ownBase() string {
-	if s.opts.PublicURL != "" {
-		return s.opts.PublicURL
-	}
-	return "http://" + s.opts.HTTP
 }

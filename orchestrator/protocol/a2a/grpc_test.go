@@ -21,7 +21,7 @@ import (
 )
 
 // dial serves gRPC over a world, and returns a connection to it.
-func dial(t *testing.T, w *world, change func(*Options)) *grpc.ClientConn {
+func dial(t *testing.T, w *harness, change func(*Options)) *grpc.ClientConn {
 	t.Helper()
 	opts := w.opts
 	if change != nil {
@@ -63,7 +63,7 @@ func hello03(text string, waits bool) *pbv0.SendMessageRequest {
 }
 
 func TestGRPCShowsTheSameTask(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newHarness(t, nil)
 	conn := dial(t, w, nil)
 	v1, v0 := pbv1.NewA2AServiceClient(conn), pbv0.NewA2AServiceClient(conn)
 	sent, err := v1.SendMessage(t.Context(), hello10("hi"))
@@ -121,7 +121,7 @@ func TestGRPCShowsTheSameTask(t *testing.T) {
 
 func TestWhatGRPCRefuses(t *testing.T) {
 	for name, c := range map[string]struct {
-		before func(*world)
+		before func(*harness)
 		call   func(context.Context, pbv1.A2AServiceClient) error
 		code   codes.Code
 		reason string
@@ -192,7 +192,7 @@ func TestWhatGRPCRefuses(t *testing.T) {
 			}, code: codes.FailedPrecondition, reason: "VERSION_NOT_SUPPORTED",
 		},
 		"a full queue": {
-			before: func(w *world) { w.refuses = fault.New(fault.Busy, "too many") },
+			before: func(w *harness) { w.refuses = fault.New(fault.Busy, "too many") },
 			call: func(ctx context.Context, v1 pbv1.A2AServiceClient) error {
 				_, err := v1.SendMessage(ctx, hello10("x"))
 				return err
@@ -208,7 +208,7 @@ func TestWhatGRPCRefuses(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t, nil)
+			w := newHarness(t, nil)
 			if c.before != nil {
 				c.before(w)
 			}
@@ -227,7 +227,7 @@ func TestWhatGRPCRefuses(t *testing.T) {
 }
 
 func TestGRPCWantsTheToken(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newHarness(t, nil)
 	type owner struct{}
 	v1 := pbv1.NewA2AServiceClient(dial(t, w, func(o *Options) {
 		o.NoAuth, o.Header = false, "X-Key"
@@ -264,7 +264,7 @@ func TestGRPCWantsTheToken(t *testing.T) {
 }
 
 func TestGRPCEndsWithItsServer(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newHarness(t, nil)
 	w.hold = true
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -22,11 +22,11 @@ const (
 )
 
 // tap lets only those begin a call who may: nothing is read of the message of others.
-func (g *grpcEntrance) tap(ctx context.Context, info *tap.Info) (context.Context, error) {
+func (g *grpcBinding) tap(ctx context.Context, info *tap.Info) (context.Context, error) {
 	if g.server.opts.Authorize != nil {
 		var err error
 		if ctx, err = g.server.opts.Authorize(ctx, g.token(info.Header)); err != nil {
-			return ctx, g.server.refused(ctx, err).GRPCStatus().Err()
+			return ctx, g.server.refusals.of(ctx, err).GRPCStatus().Err()
 		}
 	}
 	if c := grpcConnOf(ctx); c != nil {

@@ -80,7 +80,7 @@ func stalled(t *testing.T, address string, after int64, token string) (ended <-c
 }
 
 func TestWhatComesOverGRPCCounts(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newHarness(t, nil)
 	g := bytegate.New(16 << 20)
 	v1 := dial(t, w, func(o *Options) {
 		o.Memory, o.NoAuth = g, false

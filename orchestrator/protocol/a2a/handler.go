@@ -2,11 +2,9 @@ package a2a
 
 import (
 	"context"
+	"errors"
 	"iter"
-	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	sdk "github.com/a2aproject/a2a-go/v2/a2a"
 	"github.com/a2aproject/a2a-go/v2/a2asrv"
@@ -17,19 +15,26 @@ import (
 )
 
 // handler does the protocol's methods for all bindings.
-type handler struct{ *Server }
+type handler struct {
+	svc      Service
+	push     Push // nil: there is none
+	tasks    tasks
+	messages *messages
+	cards    cards
+	refusals refusals
+}
 
-var _ a2asrv.RequestHandler = handler{}
+var _ a2asrv.RequestHandler = (*handler)(nil)
 
 // answered does a method. Its errors are refusals, which the call keeps.
-func answered[T any](ctx context.Context, h handler, do func(*call) (T, error)) (T, error) {
+func answered[T any](ctx context.Context, h *handler, do func(*call) (T, error)) (T, error) {
 	c := callOf(ctx)
 	c.reached.Store(true)
 	var result T
 	err := httpwire.Catch(func() (err error) { result, err = do(c); return err })
 	if err != nil {
 		var none T
-		r := h.refused(ctx, err)
+		r := h.refusals.of(ctx, err)
 		c.fail(r)
 		return none, r
 	}
@@ -38,9 +43,9 @@ func answered[T any](ctx context.Context, h handler, do func(*call) (T, error)) 
 }
 
 // SendMessage implements a2asrv.RequestHandler.
-func (h handler) SendMessage(ctx context.Context, req *sdk.SendMessageRequest) (sdk.SendMessageResult, error) {
+func (h *handler) SendMessage(ctx context.Context, req *sdk.SendMessageRequest) (sdk.SendMessageResult, error) {
 	task, err := answered(ctx, h, func(c *call) (*sdk.Task, error) {
-		record, err := h.send(ctx, c, req)
+		record, err := h.messages.send(ctx, c, req)
 		if err != nil {
 			return nil, err
 		}
@@ -49,7 +54,7 @@ func (h handler) SendMessage(ctx context.Context, req *sdk.SendMessageRequest) (
 				return nil, err
 			}
 		}
-		return h.task(ctx, c, record, shown{history: historyOf(req), artifacts: true})
+		return h.tasks.show(ctx, c, record, shown{history: historyOf(req), artifacts: true})
 	})
 	if err != nil {
 		return nil, err
@@ -72,7 +77,7 @@ func historyOf(req *sdk.SendMessageRequest) *int {
 }
 
 // settled waits until a run has ended or asks something.
-func (h handler) settled(ctx context.Context, record api.Record) (api.Record, error) {
+func (h *handler) settled(ctx context.Context, record api.Record) (api.Record, error) {
 	if record.Outcome != "" || record.Question != nil {
 		return record, nil
 	}
@@ -89,14 +94,14 @@ func (h handler) settled(ctx context.Context, record api.Record) (api.Record, er
 }
 
 // SendStreamingMessage implements a2asrv.RequestHandler.
-func (h handler) SendStreamingMessage(ctx context.Context, req *sdk.SendMessageRequest) iter.Seq2[sdk.Event, error] {
-	return h.streamed(ctx, historyOf(req), func(c *call) (api.Record, error) { return h.send(ctx, c, req) })
+func (h *handler) SendStreamingMessage(ctx context.Context, req *sdk.SendMessageRequest) iter.Seq2[sdk.Event, error] {
+	return h.streamed(ctx, historyOf(req), func(c *call) (api.Record, error) { return h.messages.send(ctx, c, req) })
 }
 
 // SubscribeToTask implements a2asrv.RequestHandler.
-func (h handler) SubscribeToTask(ctx context.Context, req *sdk.SubscribeToTaskRequest) iter.Seq2[sdk.Event, error] {
+func (h *handler) SubscribeToTask(ctx context.Context, req *sdk.SubscribeToTaskRequest) iter.Seq2[sdk.Event, error] {
 	return h.streamed(ctx, nil, func(c *call) (api.Record, error) {
-		record, err := h.record(ctx, c, req.ID)
+		record, err := h.tasks.record(ctx, c, req.ID)
 		if err == nil && record.Outcome != "" {
 			err = refuse(notDone, "the task has ended: GetTask shows it")
 		}
@@ -105,16 +110,32 @@ func (h handler) SubscribeToTask(ctx context.Context, req *sdk.SubscribeToTaskRe
 }
 
 // GetTask implements a2asrv.RequestHandler.
-func (h handler) GetTask(ctx context.Context, req *sdk.GetTaskRequest) (*sdk.Task, error) {
+func (h *handler) GetTask(ctx context.Context, req *sdk.GetTaskRequest) (*sdk.Task, error) {
 	return answered(ctx, h, func(c *call) (*sdk.Task, error) {
 		if err := checkHistory(req.HistoryLength); err != nil {
 			return nil, err
 		}
-		record, err := h.record(ctx, c, req.ID)
+		record, err := h.tasks.record(ctx, c, req.ID)
 		if err != nil {
 			return nil, err
 		}
-		return h.task(ctx, c, record, shown{history: req.HistoryLength, artifacts: true})
+		return h.tasks.show(ctx, c, record, shown{history: req.HistoryLength, artifacts: true})
+	})
+}
+
+// ListTasks implements a2asrv.RequestHandler.
+func (h *handler) ListTasks(ctx context.Context, req *sdk.ListTasksRequest) (*sdk.ListTasksResponse, error) {
+	return answered(ctx, h, func(c *call) (*sdk.ListTasksResponse, error) {
+		filter, keep, err := filterOf(c, req)
+		if err != nil {
+			return nil, err
+		}
+		show := shown{history: req.HistoryLength, artifacts: req.IncludeArtifacts}
+		if show.history == nil {
+			show.history = new(int) // a list is short unless it is asked to be long
+		}
+		l := listing{tasks: h.tasks, call: c, show: show, keep: keep}
+		return l.page(ctx, filter)
 	})
 }
 
@@ -129,9 +150,9 @@ func checkHistory(length *int) error {
 const cancelTime = 10 * time.Second
 
 // CancelTask implements a2asrv.RequestHandler.
-func (h handler) CancelTask(ctx context.Context, req *sdk.CancelTaskRequest) (*sdk.Task, error) {
+func (h *handler) CancelTask(ctx context.Context, req *sdk.CancelTaskRequest) (*sdk.Task, error) {
 	return answered(ctx, h, func(c *call) (*sdk.Task, error) {
-		record, err := h.record(ctx, c, req.ID)
+		record, err := h.tasks.record(ctx, c, req.ID)
 		if err != nil {
 			return nil, err
 		}
@@ -154,14 +175,16 @@ func (h handler) CancelTask(ctx context.Context, req *sdk.CancelTaskRequest) (*s
 		if record, err = h.svc.Get(ctx, string(req.ID)); err != nil {
 			return nil, err
 		}
-		return h.task(ctx, c, record, shown{artifacts: true})
+		return h.tasks.show(ctx, c, record, shown{artifacts: true})
 	})
 }
 
 // GetExtendedAgentCard implements a2asrv.RequestHandler.
-func (h handler) GetExtendedAgentCard(ctx context.Context, _ *sdk.GetExtendedAgentCardRequest) (*sdk.AgentCard, error) {
+func (h *handler) GetExtendedAgentCard(
+	ctx context.Context, _ *sdk.GetExtendedAgentCardRequest,
+) (*sdk.AgentCard, error) {
 	return answered(ctx, h, func(c *call) (*sdk.AgentCard, error) {
-		card, _, err := h.card(ctx, c.unit, c.base, true)
+		card, _, err := h.cards.of(ctx, c.unit, c.base, true)
 		if err != nil || c.legacy || c.grpc {
 			return card, err
 		}
@@ -169,26 +192,53 @@ func (h handler) GetExtendedAgentCard(ctx context.Context, _ *sdk.GetExtendedAge
 	})
 }
 
-// record returns the run that is a task of the call's agent.
-func (h handler) record(ctx context.Context, c *call, id sdk.TaskID) (api.Record, error) {
-	unknown := refuse(noTask, "this agent has no such task")
-	if id == "" {
-		return api.Record{}, refuse(badParams, "the task's id is missing")
+var errLeft = errors.New("the subscriber has left")
+
+// streamed yields a task as it stands, and then its changes until its end.
+func (h *handler) streamed(
+	ctx context.Context, history *int, run func(*call) (api.Record, error),
+) iter.Seq2[sdk.Event, error] {
+	return func(yield func(sdk.Event, error) bool) {
+		c := callOf(ctx)
+		c.reached.Store(true)
+		ctx, stop := httpwire.Attached(ctx)
+		defer stop()
+		err := httpwire.Catch(func() error {
+			end, err := httpwire.OpenStream(ctx)
+			if err != nil {
+				return err
+			}
+			defer end()
+			return h.stream(ctx, c, history, run, yield)
+		})
+		if err == nil || errors.Is(err, errLeft) {
+			return
+		}
+		r := h.refusals.of(ctx, err)
+		c.fail(r)
+		yield(nil, r)
 	}
-	if !httpwire.IsRunID(string(id)) {
-		return api.Record{}, unknown
-	}
-	record, err := h.svc.Get(ctx, string(id))
-	if fault.Is(err, fault.NotFound) || err == nil && (record.Parent != "" || c.unit != "" && record.Unit != c.unit) {
-		return api.Record{}, unknown
-	}
-	return record, err
 }
 
-// maxID bounds ids that clients choose, in bytes.
-const maxID = 256
-
-// isID reports whether a client may have chosen an id.
-func isID(id string) bool {
-	return id != "" && len(id) <= maxID && utf8.ValidString(id) && !strings.ContainsFunc(id, unicode.IsControl)
+func (h *handler) stream(
+	ctx context.Context, c *call, history *int, run func(*call) (api.Record, error), yield func(sdk.Event, error) bool,
+) error {
+	record, err := run(c)
+	if err != nil {
+		return err
+	}
+	p, err := h.tasks.project(ctx, c, record)
+	if err != nil {
+		return err
+	}
+	c.ready.Store(true)
+	c.sends(true)
+	if !yield(p.shown(shown{history: history, artifacts: true}), nil) {
+		return errLeft
+	}
+	if p.ended {
+		return nil
+	}
+	p.forget()
+	return p.follow(ctx, yield)
 }

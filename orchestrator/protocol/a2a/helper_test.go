@@ -17,8 +17,8 @@ import (
 // testTime is far longer than anything of these tests takes.
 const testTime = time.Minute
 
-// world is a Server over a fakeService.
-type world struct {
+// harness is a Server over a fakeService.
+type harness struct {
 	*fakeService
 	t    *testing.T
 	url  string
@@ -27,9 +27,9 @@ type world struct {
 	held map[string]int // bodies that were held against the protocol, by their methods
 }
 
-func newWorld(t *testing.T, change func(*Options)) *world {
+func newHarness(t *testing.T, change func(*Options)) *harness {
 	t.Helper()
-	w := &world{fakeService: newFake(), t: t, log: &bytes.Buffer{}, held: map[string]int{}}
+	w := &harness{fakeService: newFake(t), t: t, log: &bytes.Buffer{}, held: map[string]int{}}
 	w.opts = Options{Version: "test", NoAuth: true, Logger: slog.New(slog.NewTextHandler(w.log, &slog.HandlerOptions{Level: slog.LevelDebug}))}
 	if change != nil {
 		change(&w.opts)
@@ -48,13 +48,13 @@ type answerRead struct {
 }
 
 // do makes a request. Whatever is answered has to be what the protocol says.
-func (w *world) do(method, path, body string, header ...string) answerRead {
+func (w *harness) do(method, path, body string, header ...string) answerRead {
 	w.t.Helper()
 	return w.read(w.begin(method, path, body, header...), body)
 }
 
 // begin makes a request, and returns when the first byte of its answer is there.
-func (w *world) begin(method, path, body string, header ...string) *http.Response {
+func (w *harness) begin(method, path, body string, header ...string) *http.Response {
 	w.t.Helper()
 	ctx, cancel := context.WithTimeout(w.t.Context(), testTime)
 	w.t.Cleanup(cancel)
@@ -80,7 +80,7 @@ func (w *world) begin(method, path, body string, header ...string) *http.Respons
 }
 
 // read reads an answer to its end.
-func (w *world) read(response *http.Response, sent string) answerRead {
+func (w *harness) read(response *http.Response, sent string) answerRead {
 	w.t.Helper()
 	defer response.Body.Close()
 	raw, err := io.ReadAll(response.Body)
@@ -93,7 +93,7 @@ func (w *world) read(response *http.Response, sent string) answerRead {
 }
 
 // rpc calls a method of JSON-RPC, and returns its result.
-func (w *world) rpc(unit, method, params string) map[string]any {
+func (w *harness) rpc(unit, method, params string) map[string]any {
 	w.t.Helper()
 	said := w.do("POST", "/a2a/"+unit, `{"jsonrpc":"2.0","id":7,"method":"`+method+`","params":`+params+`}`)
 	var answer struct {
@@ -155,7 +155,7 @@ func decode(t *testing.T, text string) map[string]any {
 }
 
 // open begins to read a stream, and returns when its first byte is there.
-func (w *world) open(path string) (*http.Response, error) {
+func (w *harness) open(path string) (*http.Response, error) {
 	ctx, cancel := context.WithTimeout(w.t.Context(), testTime)
 	w.t.Cleanup(cancel)
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, w.url+path, http.NoBody)

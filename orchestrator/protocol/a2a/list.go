@@ -18,22 +18,6 @@ const (
 	badState    = "status is no state of a task"
 )
 
-// ListTasks implements a2asrv.RequestHandler.
-func (h handler) ListTasks(ctx context.Context, req *sdk.ListTasksRequest) (*sdk.ListTasksResponse, error) {
-	return answered(ctx, h, func(c *call) (*sdk.ListTasksResponse, error) {
-		filter, keep, err := filterOf(c, req)
-		if err != nil {
-			return nil, err
-		}
-		show := shown{history: req.HistoryLength, artifacts: req.IncludeArtifacts}
-		if show.history == nil {
-			show.history = new(int) // a list is short unless it is asked to be long
-		}
-		l := listing{handler: h, call: c, show: show, keep: keep}
-		return l.page(ctx, filter)
-	})
-}
-
 const (
 	maxLooks     = 20      // how often runs are read for one page of tasks that are shown in short
 	maxPageBytes = 8 << 20 // of the tasks of a page; it has one in any case
@@ -41,10 +25,10 @@ const (
 
 // listing makes pages of tasks.
 type listing struct {
-	handler
-	call *call
-	show shown
-	keep func(api.Record) bool
+	tasks tasks
+	call  *call
+	show  shown
+	keep  func(api.Record) bool
 }
 
 // looks returns how often runs are read for a page, and how many at once: tasks that are shown whole
@@ -58,12 +42,12 @@ func (l listing) looks(size int) (looks, each int) {
 
 // page reads runs until there are as many tasks as were asked for, or they have maxPageBytes. Where
 // few of many runs are among them, it has fewer.
-func (l listing) page(ctx context.Context, filter Filter) (*sdk.ListTasksResponse, error) {
+func (l listing) page(ctx context.Context, filter api.ChangedFilter) (*sdk.ListTasksResponse, error) {
 	answer := &sdk.ListTasksResponse{Tasks: []*sdk.Task{}, PageSize: filter.Limit}
 	looks, each := l.looks(answer.PageSize)
 	for range looks {
 		filter.Limit = min(each, answer.PageSize-len(answer.Tasks)) // so that the next page begins behind the last task
-		found, err := l.svc.List(ctx, filter)
+		found, err := l.tasks.svc.Changed(ctx, filter)
 		if fault.Is(err, fault.BadRequest) || fault.Is(err, fault.Input) {
 			return nil, refuse(badParams, "pageToken is none that this server gave")
 		}
@@ -92,7 +76,7 @@ func (l listing) page(ctx context.Context, filter Filter) (*sdk.ListTasksRespons
 func (l listing) task(ctx context.Context, record api.Record) (*sdk.Task, error) {
 	if record.Outcome == "" || l.show.artifacts {
 		var err error
-		if record, err = l.svc.Get(ctx, record.ID); fault.Is(err, fault.NotFound) {
+		if record, err = l.tasks.svc.Get(ctx, record.ID); fault.Is(err, fault.NotFound) {
 			return nil, nil // it was removed meanwhile
 		}
 		if err != nil {
@@ -102,13 +86,13 @@ func (l listing) task(ctx context.Context, record api.Record) (*sdk.Task, error)
 	if !l.keep(record) {
 		return nil, nil
 	}
-	return l.handler.task(ctx, l.call, record, l.show)
+	return l.tasks.show(ctx, l.call, record, l.show)
 }
 
 // filterOf converts what is asked for. keep says of a run whether it is among it, where that
 // can't be told by its state alone.
-func filterOf(c *call, req *sdk.ListTasksRequest) (f Filter, keep func(api.Record) bool, err error) {
-	f = Filter{Unit: c.unit, Context: req.ContextID, Limit: req.PageSize, Cursor: req.PageToken}
+func filterOf(c *call, req *sdk.ListTasksRequest) (f api.ChangedFilter, keep func(api.Record) bool, err error) {
+	f = api.ChangedFilter{Unit: c.unit, Context: req.ContextID, Limit: req.PageSize, Cursor: req.PageToken}
 	switch {
 	case f.Limit == 0:
 		f.Limit = defaultPage

@@ -11,7 +11,7 @@ import (
 )
 
 func TestABodyThatThereIsNoMemoryForIsRefusedForNow(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newHarness(t, nil)
 	server := New(w.fakeService, w.opts)
 	for _, path := range []string{"/a2a/echo", "/a2a/echo/message:send"} {
 		g := bytegate.New(1 << 20)
@@ -28,6 +28,23 @@ func TestABodyThatThereIsNoMemoryForIsRefusedForNow(t *testing.T) {
 		in.Done()
 		if g.Held() != 0 {
 			t.Errorf("%s: %d bytes are held in the end", path, g.Held())
+		}
+	}
+}
+
+func TestADecodedDocumentTakesMoreThanItsText(t *testing.T) {
+	document := []byte(`{"a":[1,2],"b":3}`)
+	size := int64(len(document))
+	for name, c := range map[string]struct {
+		call *call
+		want int64
+	}{
+		"as it is":    {&call{}, size},
+		"version 0.3": {&call{legacy: true}, size + 5*valueBytes},
+		"gRPC":        {&call{grpc: true}, size + 5*valueBytes},
+	} {
+		if got := c.call.sizeOf(document); got != c.want {
+			t.Errorf("%s: %d, want %d", name, got, c.want)
 		}
 	}
 }

@@ -13,75 +13,75 @@ import (
 // door is a binding of a version as a test uses it.
 type door struct {
 	name   string
-	send   func(w *world, id, text, more string, wait bool) map[string]any
-	get    func(w *world, run string) map[string]any
-	cancel func(w *world, run string) map[string]any
-	stream func(w *world, text string) []string
+	send   func(w *harness, id, text, more string, wait bool) map[string]any
+	get    func(w *harness, run string) map[string]any
+	cancel func(w *harness, run string) map[string]any
+	stream func(w *harness, text string) []string
 }
 
 var doors = []door{
 	{
 		name: "JSON-RPC 1.0",
-		send: func(w *world, id, text, more string, wait bool) map[string]any {
+		send: func(w *harness, id, text, more string, wait bool) map[string]any {
 			result := w.rpc("echo", "SendMessage", fmt.Sprintf(`{"message":%s,"configuration":{"returnImmediately":%t}}`, message(id, text, more), !wait))
 			task, _ := result["task"].(map[string]any)
 			return task
 		},
-		get:    func(w *world, run string) map[string]any { return w.rpc("echo", "GetTask", `{"id":"`+run+`"}`) },
-		cancel: func(w *world, run string) map[string]any { return w.rpc("echo", "CancelTask", `{"id":"`+run+`"}`) },
-		stream: func(w *world, text string) []string {
+		get:    func(w *harness, run string) map[string]any { return w.rpc("echo", "GetTask", `{"id":"`+run+`"}`) },
+		cancel: func(w *harness, run string) map[string]any { return w.rpc("echo", "CancelTask", `{"id":"`+run+`"}`) },
+		stream: func(w *harness, text string) []string {
 			return w.streamed("/a2a/echo", `{"jsonrpc":"2.0","id":1,"method":"SendStreamingMessage","params":{"message":`+message("s", text, "")+`}}`, "result")
 		},
 	},
 	{
 		name: "JSON-RPC 0.3",
-		send: func(w *world, id, text, more string, wait bool) map[string]any {
+		send: func(w *harness, id, text, more string, wait bool) map[string]any {
 			return w.rpc("echo", "message/send", fmt.Sprintf(`{"message":{"kind":"message","messageId":"%s","role":"user","parts":[{"kind":"text","text":"%s"}]%s},"configuration":{"blocking":%t}}`, id, text, more, wait))
 		},
-		get:    func(w *world, run string) map[string]any { return w.rpc("echo", "tasks/get", `{"id":"`+run+`"}`) },
-		cancel: func(w *world, run string) map[string]any { return w.rpc("echo", "tasks/cancel", `{"id":"`+run+`"}`) },
-		stream: func(w *world, text string) []string {
+		get:    func(w *harness, run string) map[string]any { return w.rpc("echo", "tasks/get", `{"id":"`+run+`"}`) },
+		cancel: func(w *harness, run string) map[string]any { return w.rpc("echo", "tasks/cancel", `{"id":"`+run+`"}`) },
+		stream: func(w *harness, text string) []string {
 			return w.streamed("/a2a/echo", `{"jsonrpc":"2.0","id":1,"method":"message/stream","params":{"message":{"kind":"message","messageId":"s","role":"user","parts":[{"kind":"text","text":"`+text+`"}]}}}`, "result")
 		},
 	},
 	{
 		name: "HTTP+JSON 1.0",
-		send: func(w *world, id, text, more string, wait bool) map[string]any {
+		send: func(w *harness, id, text, more string, wait bool) map[string]any {
 			said := w.do("POST", "/a2a/echo/message:send", fmt.Sprintf(`{"message":%s,"configuration":{"returnImmediately":%t}}`, message(id, text, more), !wait))
 			task, _ := decode(w.t, said.body)["task"].(map[string]any)
 			return task
 		},
-		get: func(w *world, run string) map[string]any {
+		get: func(w *harness, run string) map[string]any {
 			return decode(w.t, w.do("GET", "/a2a/echo/tasks/"+run, "").body)
 		},
-		cancel: func(w *world, run string) map[string]any {
+		cancel: func(w *harness, run string) map[string]any {
 			return decode(w.t, w.do("POST", "/a2a/echo/tasks/"+run+":cancel", "").body)
 		},
-		stream: func(w *world, text string) []string {
+		stream: func(w *harness, text string) []string {
 			return w.streamed("/a2a/echo/message:stream", `{"message":`+message("s", text, "")+`}`)
 		},
 	},
 	{
 		name: "HTTP+JSON 0.3",
-		send: func(w *world, id, text, more string, wait bool) map[string]any {
+		send: func(w *harness, id, text, more string, wait bool) map[string]any {
 			said := w.do("POST", "/a2a/echo/v1/message:send", fmt.Sprintf(`{"message":{"messageId":"%s","role":"ROLE_USER","content":[{"text":"%s"}]%s},"configuration":{"blocking":%t}}`, id, text, more, wait))
 			task, _ := decode(w.t, said.body)["task"].(map[string]any)
 			return task
 		},
-		get: func(w *world, run string) map[string]any {
+		get: func(w *harness, run string) map[string]any {
 			return decode(w.t, w.do("GET", "/a2a/echo/v1/tasks/"+run, "").body)
 		},
-		cancel: func(w *world, run string) map[string]any {
+		cancel: func(w *harness, run string) map[string]any {
 			return decode(w.t, w.do("POST", "/a2a/echo/v1/tasks/"+run+":cancel", "").body)
 		},
-		stream: func(w *world, text string) []string {
+		stream: func(w *harness, text string) []string {
 			return w.streamed("/a2a/echo/v1/message:stream", `{"message":{"messageId":"s","role":"ROLE_USER","content":[{"text":"`+text+`"}]}}`)
 		},
 	},
 }
 
 // streamed calls a method that streams, and returns its events.
-func (w *world) streamed(path, body string, within ...any) []string {
+func (w *harness) streamed(path, body string, within ...any) []string {
 	w.t.Helper()
 	said := w.do("POST", path, body)
 	if kind := said.Header.Get("Content-Type"); kind != "text/event-stream" || said.StatusCode != 200 {
@@ -137,7 +137,7 @@ func seenOf(task map[string]any) seen {
 }
 
 func TestEveryBindingAndVersionShowsTheSameTask(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newHarness(t, nil)
 	var first seen
 	for i, d := range doors {
 		sent := seenOf(d.send(w, "m"+d.name, "hi", "", true))
@@ -159,7 +159,7 @@ func TestEveryBindingAndVersionShowsTheSameTask(t *testing.T) {
 func TestStreamsTellTheSameInEveryBinding(t *testing.T) {
 	for _, d := range doors {
 		t.Run(d.name, func(t *testing.T) {
-			w := newWorld(t, nil)
+			w := newHarness(t, nil)
 			if got := d.stream(w, "quick"); !cmp.Equal(got, []string{"task completed"}) {
 				t.Errorf("of a task that has ended: %v", got)
 			}
@@ -186,10 +186,10 @@ func TestStreamsTellTheSameInEveryBinding(t *testing.T) {
 }
 
 // awaitRuns waits until there are so many runs.
-func (w *world) awaitRuns(n int) bool { return w.await(func() bool { return len(w.runs) >= n }) }
+func (w *harness) awaitRuns(n int) bool { return w.await(func() bool { return len(w.runs) >= n }) }
 
 // await waits until something is so, and returns false if the test ends before.
-func (w *world) await(is func() bool) bool {
+func (w *harness) await(is func() bool) bool {
 	for {
 		w.mu.Lock()
 		news, so := w.news, is()
@@ -208,7 +208,7 @@ func (w *world) await(is func() bool) bool {
 func TestWhoDoesNotWaitGetsATaskAtOnce(t *testing.T) {
 	for _, d := range doors {
 		t.Run(d.name, func(t *testing.T) {
-			w := newWorld(t, nil)
+			w := newHarness(t, nil)
 			w.hold = true
 			task := seenOf(d.send(w, "m", "hi", "", false))
 			if task.State != "working" {
@@ -222,7 +222,7 @@ func TestWhoDoesNotWaitGetsATaskAtOnce(t *testing.T) {
 }
 
 func TestVersion03WaitsOnlyIfAsked(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newHarness(t, nil)
 	w.hold = true
 	for _, config := range []string{"", `,"configuration":{}`, `,"configuration":{"historyLength":1}`} {
 		task := w.rpc("echo", "message/send", `{"message":{"kind":"message","messageId":"`+config2id(config)+`","role":"user","parts":[{"kind":"text","text":"x"}]}`+config+`}`)
@@ -239,7 +239,7 @@ func TestVersion03WaitsOnlyIfAsked(t *testing.T) {
 func config2id(config string) string { return fmt.Sprintf("m%d", len(config)) }
 
 func TestTheVersionIsThatOfTheHeaderAndTheMethod(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newHarness(t, nil)
 	for _, c := range []struct {
 		header, method string
 		good           bool

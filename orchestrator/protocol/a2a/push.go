@@ -12,17 +12,17 @@ import (
 const noPushText = "this server pushes nothing: subscribe to the task, or ask for it"
 
 // CreateTaskPushConfig implements a2asrv.RequestHandler.
-func (h handler) CreateTaskPushConfig(ctx context.Context, req *sdk.PushConfig) (*sdk.PushConfig, error) {
+func (h *handler) CreateTaskPushConfig(ctx context.Context, req *sdk.PushConfig) (*sdk.PushConfig, error) {
 	return pushed(ctx, h, req.TaskID, func(run string) (*sdk.PushConfig, error) {
-		made, err := h.opts.Push.CreatePush(ctx, run, configOf(req))
+		made, err := h.push.CreatePush(ctx, run, configOf(req))
 		return shownConfig(run, made), err
 	})
 }
 
 // GetTaskPushConfig implements a2asrv.RequestHandler.
-func (h handler) GetTaskPushConfig(ctx context.Context, req *sdk.GetTaskPushConfigRequest) (*sdk.PushConfig, error) {
+func (h *handler) GetTaskPushConfig(ctx context.Context, req *sdk.GetTaskPushConfigRequest) (*sdk.PushConfig, error) {
 	return pushed(ctx, h, req.TaskID, func(run string) (*sdk.PushConfig, error) {
-		config, err := h.opts.Push.Push(ctx, run, req.ID)
+		config, err := h.push.Push(ctx, run, req.ID)
 		if fault.Is(err, fault.NotFound) {
 			return nil, refuse(noTask, "the task has no such configuration")
 		}
@@ -31,11 +31,11 @@ func (h handler) GetTaskPushConfig(ctx context.Context, req *sdk.GetTaskPushConf
 }
 
 // ListTaskPushConfigs implements a2asrv.RequestHandler.
-func (h handler) ListTaskPushConfigs(
+func (h *handler) ListTaskPushConfigs(
 	ctx context.Context, req *sdk.ListTaskPushConfigRequest,
 ) (*sdk.ListTaskPushConfigResponse, error) {
 	return pushed(ctx, h, req.TaskID, func(run string) (*sdk.ListTaskPushConfigResponse, error) {
-		all, err := h.opts.Push.Pushes(ctx, run)
+		all, err := h.push.Pushes(ctx, run)
 		answer := &sdk.ListTaskPushConfigResponse{Configs: []*sdk.PushConfig{}}
 		for _, config := range all {
 			answer.Configs = append(answer.Configs, shownConfig(run, config))
@@ -45,9 +45,9 @@ func (h handler) ListTaskPushConfigs(
 }
 
 // DeleteTaskPushConfig implements a2asrv.RequestHandler.
-func (h handler) DeleteTaskPushConfig(ctx context.Context, req *sdk.DeleteTaskPushConfigRequest) error {
+func (h *handler) DeleteTaskPushConfig(ctx context.Context, req *sdk.DeleteTaskPushConfigRequest) error {
 	_, err := pushed(ctx, h, req.TaskID, func(run string) (none struct{}, err error) {
-		if err = h.opts.Push.DeletePush(ctx, run, req.ID); fault.Is(err, fault.NotFound) {
+		if err = h.push.DeletePush(ctx, run, req.ID); fault.Is(err, fault.NotFound) {
 			err = nil
 		}
 		return none, err
@@ -56,12 +56,12 @@ func (h handler) DeleteTaskPushConfig(ctx context.Context, req *sdk.DeleteTaskPu
 }
 
 // pushed does a method about the pushes of a task, whose run do is told.
-func pushed[T any](ctx context.Context, h handler, id sdk.TaskID, do func(run string) (T, error)) (T, error) {
+func pushed[T any](ctx context.Context, h *handler, id sdk.TaskID, do func(run string) (T, error)) (T, error) {
 	return answered(ctx, h, func(c *call) (none T, err error) {
-		if h.opts.Push == nil {
+		if h.push == nil {
 			return none, refuse(noPush, noPushText)
 		}
-		record, err := h.record(ctx, c, id)
+		record, err := h.tasks.record(ctx, c, id)
 		if err != nil {
 			return none, err
 		}

@@ -3,11 +3,14 @@ package a2a
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"net/http"
 	"strconv"
 	"time"
 
 	sdk "github.com/a2aproject/a2a-go/v2/a2a"
+	"github.com/a2aproject/a2a-go/v2/errordetails"
+	"google.golang.org/genproto/googleapis/rpc/code"
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -20,88 +23,42 @@ import (
 
 // rule is how the bindings write one sort of refusal.
 type rule struct {
-	sentinel error // the SDK's
+	sentinel error // the SDK's, which has the reason
 	code     int   // of JSON-RPC
 	status   int   // of HTTP
 	grpc     codes.Code
-	word     string // of grpc, as HTTP writes it
-	reason   string
+}
+
+func (r rule) reason() string { return sdk.ErrorReason(r.sentinel) }
+
+// word is the code of gRPC as HTTP writes it.
+func (r rule) word() string {
+	if r.status == http.StatusNotFound {
+		return code.Code_NOT_FOUND.String()
+	}
+	return code.Code(r.grpc).String() //nolint:gosec // there are 17 of them
 }
 
 // The sorts of refusals, with the codes of version 1.0.1.
 var (
-	badJSON = rule{
-		sdk.ErrParseError, -32700, http.StatusBadRequest, codes.InvalidArgument, "INVALID_ARGUMENT",
-		"PARSE_ERROR",
-	}
-	badEnvelope = rule{
-		sdk.ErrInvalidRequest, -32600, http.StatusBadRequest, codes.InvalidArgument,
-		"INVALID_ARGUMENT", "INVALID_REQUEST",
-	}
-	noMethod = rule{
-		sdk.ErrMethodNotFound, -32601, http.StatusNotFound, codes.Unimplemented, "NOT_FOUND",
-		"METHOD_NOT_FOUND",
-	}
-	badParams = rule{
-		sdk.ErrInvalidParams, -32602, http.StatusBadRequest, codes.InvalidArgument, "INVALID_ARGUMENT",
-		"INVALID_PARAMS",
-	}
-	internal = rule{
-		sdk.ErrInternalError, -32603, http.StatusInternalServerError, codes.Internal, "INTERNAL",
-		"INTERNAL_ERROR",
-	}
-	noAgent = rule{
-		sdk.ErrInvalidParams, -32602, http.StatusNotFound, codes.NotFound, "NOT_FOUND",
-		"INVALID_PARAMS",
-	}
-	noTask = rule{
-		sdk.ErrTaskNotFound, -32001, http.StatusNotFound, codes.NotFound, "NOT_FOUND",
-		"TASK_NOT_FOUND",
-	}
-	notCancelable = rule{
-		sdk.ErrTaskNotCancelable, -32002, http.StatusBadRequest, codes.FailedPrecondition,
-		"FAILED_PRECONDITION", "TASK_NOT_CANCELABLE",
-	}
-	noPush = rule{
-		sdk.ErrPushNotificationNotSupported, -32003, http.StatusBadRequest, codes.FailedPrecondition,
-		"FAILED_PRECONDITION", "PUSH_NOTIFICATION_NOT_SUPPORTED",
-	}
-	notDone = rule{
-		sdk.ErrUnsupportedOperation, -32004, http.StatusBadRequest, codes.FailedPrecondition,
-		"FAILED_PRECONDITION", "UNSUPPORTED_OPERATION",
-	}
-	badContent = rule{
-		sdk.ErrUnsupportedContentType, -32005, http.StatusBadRequest, codes.InvalidArgument,
-		"INVALID_ARGUMENT", "CONTENT_TYPE_NOT_SUPPORTED",
-	}
-	badType = rule{
-		sdk.ErrUnsupportedContentType, -32005, http.StatusUnsupportedMediaType, codes.InvalidArgument,
-		"INVALID_ARGUMENT", "CONTENT_TYPE_NOT_SUPPORTED",
-	}
-	badVersion = rule{
-		sdk.ErrVersionNotSupported, -32009, http.StatusBadRequest, codes.FailedPrecondition,
-		"FAILED_PRECONDITION", "VERSION_NOT_SUPPORTED",
-	}
-	noToken = rule{
-		sdk.ErrUnauthenticated, -31401, http.StatusUnauthorized, codes.Unauthenticated,
-		"UNAUTHENTICATED", "UNAUTHENTICATED",
-	}
-	forbidden = rule{
-		sdk.ErrUnauthorized, -31403, http.StatusForbidden, codes.PermissionDenied, "PERMISSION_DENIED",
-		"UNAUTHORIZED",
-	}
-	tooLarge = rule{
-		sdk.ErrInvalidParams, -32602, http.StatusRequestEntityTooLarge, codes.InvalidArgument,
-		"INVALID_ARGUMENT", "INVALID_PARAMS",
-	}
-	busy = rule{
-		sdk.ErrServerError, -32000, http.StatusTooManyRequests, codes.Unavailable, "UNAVAILABLE",
-		"SERVER_ERROR",
-	}
-	unavailable = rule{
-		sdk.ErrServerError, -32000, http.StatusServiceUnavailable, codes.Unavailable, "UNAVAILABLE",
-		"SERVER_ERROR",
-	}
+	badJSON       = rule{sdk.ErrParseError, -32700, http.StatusBadRequest, codes.InvalidArgument}
+	badEnvelope   = rule{sdk.ErrInvalidRequest, -32600, http.StatusBadRequest, codes.InvalidArgument}
+	noMethod      = rule{sdk.ErrMethodNotFound, -32601, http.StatusNotFound, codes.Unimplemented}
+	badParams     = rule{sdk.ErrInvalidParams, -32602, http.StatusBadRequest, codes.InvalidArgument}
+	noAgent       = rule{sdk.ErrInvalidParams, -32602, http.StatusNotFound, codes.NotFound}
+	tooLarge      = rule{sdk.ErrInvalidParams, -32602, http.StatusRequestEntityTooLarge, codes.InvalidArgument}
+	internal      = rule{sdk.ErrInternalError, -32603, http.StatusInternalServerError, codes.Internal}
+	noTask        = rule{sdk.ErrTaskNotFound, -32001, http.StatusNotFound, codes.NotFound}
+	notCancelable = rule{sdk.ErrTaskNotCancelable, -32002, http.StatusBadRequest, codes.FailedPrecondition}
+	noPush        = rule{sdk.ErrPushNotificationNotSupported, -32003, http.StatusBadRequest, codes.FailedPrecondition}
+	notDone       = rule{sdk.ErrUnsupportedOperation, -32004, http.StatusBadRequest, codes.FailedPrecondition}
+	badContent    = rule{sdk.ErrUnsupportedContentType, -32005, http.StatusBadRequest, codes.InvalidArgument}
+	badType       = rule{sdk.ErrUnsupportedContentType, -32005, http.StatusUnsupportedMediaType, codes.InvalidArgument}
+	badVersion    = rule{sdk.ErrVersionNotSupported, -32009, http.StatusBadRequest, codes.FailedPrecondition}
+	noToken       = rule{sdk.ErrUnauthenticated, -31401, http.StatusUnauthorized, codes.Unauthenticated}
+	forbidden     = rule{sdk.ErrUnauthorized, -31403, http.StatusForbidden, codes.PermissionDenied}
+	busy          = rule{sdk.ErrServerError, -32000, http.StatusTooManyRequests, codes.Unavailable}
+	unavailable   = rule{sdk.ErrServerError, -32000, http.StatusServiceUnavailable, codes.Unavailable}
 )
 
 // refusal is an error as a client may know it. It wraps exactly one error of the SDK.
@@ -126,8 +83,11 @@ var byKind = map[fault.Kind]rule{
 	fault.Unauthorized: noToken, fault.Forbidden: forbidden, fault.Busy: busy, fault.Unavailable: unavailable,
 }
 
-// refused makes a refusal of any error. Of one that isn't a fault nothing is told.
-func (s *Server) refused(ctx context.Context, err error) *refusal {
+// refusals makes refusals of errors.
+type refusals struct{ logger *slog.Logger }
+
+// of makes a refusal of any error. Of one that isn't a fault nothing is told.
+func (r refusals) of(ctx context.Context, err error) *refusal {
 	var known *refusal
 	if errors.As(err, &known) {
 		return known
@@ -135,7 +95,7 @@ func (s *Server) refused(ctx context.Context, err error) *refusal {
 	as, ok := byKind[fault.KindOf(err)]
 	if !ok {
 		if ctx.Err() == nil {
-			s.opts.Logger.ErrorContext(ctx, "a2a request failed", fault.LogAttr(err))
+			r.logger.ErrorContext(ctx, "a2a request failed", fault.LogAttr(err))
 		}
 		return refuse(internal, "the server could not do this")
 	}
@@ -145,6 +105,19 @@ func (s *Server) refused(ctx context.Context, err error) *refusal {
 		text += ": " + public.Hint
 	}
 	return &refusal{rule: as, text: text, violations: public.Findings, retry: as == busy || as == unavailable}
+}
+
+// ofBody is the error of a body that could not be read.
+func (r refusals) ofBody(ctx context.Context, err error) error {
+	switch {
+	case fault.Is(err, fault.TooLarge):
+		return refuse(tooLarge, fault.Public(err).Msg)
+	case fault.Is(err, fault.Unavailable): // there is no memory for it
+		refusal := r.of(ctx, err)
+		refusal.before = true
+		return refusal
+	}
+	return refuse(badJSON, "the request's body broke off")
 }
 
 // retryTime is what clients are told to wait.
@@ -158,10 +131,7 @@ type detail map[string]any
 
 // details are what a program reads of a refusal.
 func (r *refusal) details() []detail {
-	all := []detail{{
-		"@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": r.rule.reason,
-		"domain": sdk.ProtocolDomain,
-	}}
+	all := []detail{{"@type": errordetails.ErrorInfoType, "reason": r.rule.reason(), "domain": sdk.ProtocolDomain}}
 	if fields := r.fields(); len(fields) > 0 {
 		violations := make([]map[string]string, len(fields))
 		for i, f := range fields {
@@ -188,7 +158,7 @@ func (r *refusal) fields() []*errdetails.BadRequest_FieldViolation {
 
 // GRPCStatus is the refusal as gRPC writes it.
 func (r *refusal) GRPCStatus() *status.Status {
-	details := []protoadapt.MessageV1{&errdetails.ErrorInfo{Reason: r.rule.reason, Domain: sdk.ProtocolDomain}}
+	details := []protoadapt.MessageV1{&errdetails.ErrorInfo{Reason: r.rule.reason(), Domain: sdk.ProtocolDomain}}
 	if fields := r.fields(); len(fields) > 0 {
 		details = append(details, &errdetails.BadRequest{FieldViolations: fields})
 	}
@@ -217,7 +187,7 @@ func (r *refusal) rpcBody(id any) any {
 // restBody is the refusal as HTTP+JSON writes it.
 func (r *refusal) restBody() any {
 	return map[string]any{"error": map[string]any{
-		"code": r.rule.status, "status": r.rule.word, "message": r.text, "details": r.details(),
+		"code": r.rule.status, "status": r.rule.word(), "message": r.text, "details": r.details(),
 	}}
 }
 

@@ -13,7 +13,7 @@ import (
 // refusedCase is a request that is refused in the same way in every binding and version.
 type refusedCase struct {
 	name   string
-	before func(*world)
+	before func(*harness)
 	opts   func(*Options)
 	rpc10  [2]string // method and params; "": the binding has no such case
 	rpc03  [2]string
@@ -57,7 +57,7 @@ func text(c refusedCase) refusedCase {
 	return c.sends(`{"text":"hi"}`, `{"kind":"text","text":"hi"}`, `{"text":"hi"}`)
 }
 
-func ended(w *world) { w.rpc("echo", "SendMessage", parts10(`{"text":"x"}`)) }
+func ended(w *harness) { w.rpc("echo", "SendMessage", parts10(`{"text":"x"}`)) }
 
 func refusedCases() []refusedCase {
 	ofTask := func(c refusedCase, id string) refusedCase {
@@ -65,9 +65,9 @@ func refusedCases() []refusedCase {
 		c.rest10, c.rest03 = [3]string{"GET", "/tasks/" + id, ""}, [3]string{"GET", "/v1/tasks/" + id, ""}
 		return c
 	}
-	busyFault := func(w *world) { w.refuses = fault.New(fault.Busy, "too many runs wait") }
-	down := func(w *world) { w.refuses = fault.New(fault.Unavailable, "the server ends") }
-	contract := func(w *world) {
+	busyFault := func(w *harness) { w.refuses = fault.New(fault.Busy, "too many runs wait") }
+	down := func(w *harness) { w.refuses = fault.New(fault.Unavailable, "the server ends") }
+	contract := func(w *harness) {
 		w.refuses = fault.New(fault.Input, "the input breaks the contract").WithFindings([]fault.Finding{{Pointer: "/count", Message: "must be an integer"}})
 	}
 	return []refusedCase{
@@ -115,7 +115,7 @@ func refusedCases() []refusedCase {
 		text(refusedCase{name: "an input against the contract", before: contract, code: -32602, status: 400, reason: "INVALID_PARAMS"}),
 		ofTask(refusedCase{name: "an unknown task", code: -32001, status: 404, reason: "TASK_NOT_FOUND"}, unknownRun),
 		ofTask(refusedCase{name: "an id that is none", code: -32001, status: 404, reason: "TASK_NOT_FOUND"}, "canary"),
-		ofTask(refusedCase{name: "a task of another unit", code: -32001, status: 404, reason: "TASK_NOT_FOUND", before: func(w *world) {
+		ofTask(refusedCase{name: "a task of another unit", code: -32001, status: 404, reason: "TASK_NOT_FOUND", before: func(w *harness) {
 			w.rpc("other", "SendMessage", parts10(`{"data":{"n":1}}`))
 		}}, runID(1)),
 		{
@@ -155,8 +155,8 @@ func refusedCases() []refusedCase {
 			name: "more messages than the rate", opts: func(o *Options) { o.Rate = 1 }, before: ended,
 			code: -32000, status: 429, reason: "SERVER_ERROR", retry: true,
 		}),
-		text(refusedCase{name: "a failure of the server", before: func(w *world) { w.refuses = errors.New("canary") }, code: -32603, status: 500, reason: "INTERNAL_ERROR"}),
-		text(refusedCase{name: "a unit that is off", before: func(w *world) { w.refuses = fault.New(fault.Disabled, "it is off") }, code: -32004, status: 400, reason: "UNSUPPORTED_OPERATION"}),
+		text(refusedCase{name: "a failure of the server", before: func(w *harness) { w.refuses = errors.New("canary") }, code: -32603, status: 500, reason: "INTERNAL_ERROR"}),
+		text(refusedCase{name: "a unit that is off", before: func(w *harness) { w.refuses = fault.New(fault.Disabled, "it is off") }, code: -32004, status: 400, reason: "UNSUPPORTED_OPERATION"}),
 	}
 }
 
@@ -167,7 +167,7 @@ func TestWhatIsRefused(t *testing.T) {
 				continue
 			}
 			t.Run(c.name+" by JSON-RPC "+name, func(t *testing.T) {
-				w := newWorld(t, c.opts)
+				w := newHarness(t, c.opts)
 				prepare(w, c)
 				said := w.do("POST", "/a2a/echo", `{"jsonrpc":"2.0","id":"q","method":"`+call[0]+`","params":`+call[1]+`}`, c.header...)
 				answer := decode(t, said.body)
@@ -183,7 +183,7 @@ func TestWhatIsRefused(t *testing.T) {
 				continue
 			}
 			t.Run(c.name+" by HTTP+JSON "+name, func(t *testing.T) {
-				w := newWorld(t, c.opts)
+				w := newHarness(t, c.opts)
 				prepare(w, c)
 				said := w.do(call[0], "/a2a/echo"+call[1], call[2], c.header...)
 				if said.StatusCode != c.status {
@@ -200,7 +200,7 @@ func TestWhatIsRefused(t *testing.T) {
 	}
 }
 
-func prepare(w *world, c refusedCase) {
+func prepare(w *harness, c refusedCase) {
 	if c.before != nil {
 		c.before(w)
 	}
@@ -247,7 +247,7 @@ func TestEnvelopes(t *testing.T) {
 		`{"jsonrpc":"2.0","id":1,"method":"GetTask"}`: -32602, `{"jsonrpc":"2.0","id":1,"method":"GetTask","params":null}`: -32602,
 	} {
 		t.Run(body, func(t *testing.T) {
-			w := newWorld(t, nil)
+			w := newHarness(t, nil)
 			said := w.do("POST", "/a2a/echo", body, "Content-Type: application/json")
 			if got := at(decode(t, said.body), "error", "code"); got != float64(code) || said.StatusCode != 200 {
 				t.Errorf("%d %s, want %d", said.StatusCode, said.body, code)
@@ -259,7 +259,7 @@ func TestEnvelopes(t *testing.T) {
 // Clients that read nothing but streams would take an error in another form for a stream without
 // events.
 func TestAnErrorIsAnEventOnlyForWhoReadsNothingElse(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newHarness(t, nil)
 	ended(w)
 	for accept, want := range map[string]string{
 		"text/event-stream": "text/event-stream", "text/event-stream, application/json": "application/json", "*/*": "application/json", "-": "application/json",
@@ -282,7 +282,7 @@ func TestAnErrorIsAnEventOnlyForWhoReadsNothingElse(t *testing.T) {
 }
 
 func TestTooMuchIsRefused(t *testing.T) {
-	w := newWorld(t, func(o *Options) { o.MaxBytes = 100 })
+	w := newHarness(t, func(o *Options) { o.MaxBytes = 100 })
 	long := `{"jsonrpc":"2.0","id":1,"method":"GetTask","params":{"id":"` + strings.Repeat("x", 100) + `"}}`
 	for _, path := range []string{"/a2a/echo", "/a2a/echo/message:send", "/a2a/echo/v1/message:send"} {
 		if said := w.do("POST", path, long); said.StatusCode != http.StatusRequestEntityTooLarge || at(decode(t, said.body), "error", "code") == nil {
@@ -292,7 +292,7 @@ func TestTooMuchIsRefused(t *testing.T) {
 }
 
 func TestAPanicTellsNothing(t *testing.T) {
-	w := newWorld(t, nil)
+	w := newHarness(t, nil)
 	for _, path := range []string{"/message:send", "/message:stream"} {
 		said := w.do("POST", "/a2a/echo"+path, parts10(`{"text":"panic"}`))
 		if said.StatusCode != 500 || strings.Contains(said.body, "canary") {

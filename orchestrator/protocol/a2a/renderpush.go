@@ -12,22 +12,27 @@ import (
 	"github.com/agent-on-demand/aod/internal/wire/httpwire"
 )
 
-// RenderPush makes the body that tells of an event of a run: a stream response of version 1.0. Of
-// the end it is the task with all that its run gave. Without a body there is nothing to tell.
-func (s *Server) RenderPush(ctx context.Context, run string, event api.Event) (body []byte, kind string, err error) {
-	h := handler{s}
-	record, err := s.svc.Get(ctx, run)
+// pushRenderer makes the bodies that tell receivers of runs.
+type pushRenderer struct {
+	tasks tasks
+	base  string // of the server's addresses
+	kept  projections
+}
+
+// render makes the body for an event of a run, as Server.RenderPush says.
+func (r *pushRenderer) render(ctx context.Context, run string, event api.Event) (body []byte, kind string, err error) {
+	record, err := r.tasks.svc.Get(ctx, run)
 	if err != nil {
 		return nil, "", err
 	}
-	c := &call{base: s.ownBase()}
+	c := &call{base: r.base}
 	var told sdk.Event
 	if event.Type == api.EventEnd {
-		s.passed.take(run)
+		r.kept.take(run)
 		none := 0
-		told, err = h.task(ctx, c, record, shown{history: &none, artifacts: true})
+		told, err = r.tasks.show(ctx, c, record, shown{history: &none, artifacts: true})
 	} else {
-		told, err = h.toldOf(ctx, c, record, event)
+		told, err = r.toldOf(ctx, c, record, event)
 	}
 	if err != nil || told == nil {
 		return nil, "", err
@@ -37,97 +42,63 @@ func (s *Server) RenderPush(ctx context.Context, run string, event api.Event) (b
 }
 
 // toldOf is what the subscribers of a task are told of an event before its end; nil: nothing.
-func (h handler) toldOf(ctx context.Context, c *call, record api.Record, event api.Event) (sdk.Event, error) {
-	v := h.passed.take(record.ID)
-	if v == nil || v.seq >= event.Seq {
+func (r *pushRenderer) toldOf(ctx context.Context, c *call, record api.Record, event api.Event) (sdk.Event, error) {
+	p := r.kept.take(record.ID)
+	if p == nil || p.seq >= event.Seq {
 		bare := api.Record{
 			ID: record.ID, Unit: record.Unit, Session: record.Session, Context: record.Context,
 			CreatedAt: record.CreatedAt,
 		}
-		v = &view{handler: h, call: c, record: bare, task: newTask(bare)}
+		p = r.tasks.newProjection(c, bare)
 	}
-	if err := v.passUntil(ctx, event.Seq); err != nil {
+	if err := p.passUntil(ctx, event.Seq); err != nil {
 		return nil, err
 	}
-	v.inline = maxInline
-	all, err := v.apply(ctx, event)
-	if err != nil || v.ended {
+	p.files.inline = maxInline
+	all, err := p.apply(ctx, event)
+	if err != nil || p.ended {
 		return nil, err
 	}
-	h.passed.put(v)
+	r.kept.put(p)
 	if len(all) == 0 {
 		return nil, nil
 	}
 	return all[0], nil
 }
 
-// passUntil has the events before one of a number change the task.
-func (v *view) passUntil(ctx context.Context, seq int64) error {
-	if v.seq == seq-1 {
-		return nil
-	}
-	for earlier, err := range v.svc.Past(ctx, v.record.ID, v.seq) {
-		if err != nil {
-			return err
-		}
-		if earlier.Seq >= seq {
-			break
-		}
-		if err := v.pass(ctx, earlier); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// pass has an event change the task as far as later ones are told by it: of an artifact that it is
-// there, so that its files needn't be read.
-func (v *view) pass(ctx context.Context, event api.Event) error {
-	if event.Type != api.EventArtifact {
-		_, err := v.apply(ctx, event)
-		return err
-	}
-	data, err := event.Decode()
-	if err == nil {
-		v.seq = event.Seq
-		v.keep(&sdk.Artifact{ID: sdk.ArtifactID(data.(api.ArtifactEvent).ID)}, false, false)
-	}
-	return err
-}
-
 // maxPassed bounds the tasks that are kept between two events of theirs.
 const maxPassed = 64
 
-// passed keeps how tasks stood at the events that were told last, so that the next ones needn't be
+// projections keep how tasks stood at the events that were told last, so that the next ones needn't be
 // told from the beginning. Of content it has no more than the questions that are open.
-type passed struct {
-	mu    sync.Mutex
-	views []*view // the newest last
+type projections struct {
+	mu  sync.Mutex
+	all []*taskProjection // the newest last
 }
 
 // take returns the task of a run, which isn't kept any more; nil: it wasn't.
-func (p *passed) take(run string) *view {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for i, v := range p.views {
-		if v.record.ID == run {
-			p.views = slices.Delete(p.views, i, i+1)
-			return v
+func (k *projections) take(run string) *taskProjection {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for i, p := range k.all {
+		if p.record.ID == run {
+			k.all = slices.Delete(k.all, i, i+1)
+			return p
 		}
 	}
 	return nil
 }
 
 // put keeps a task.
-func (p *passed) put(v *view) {
-	v.forget()
-	if v.task.Status.State == sdk.TaskStateWorking {
-		v.task.Status.Message = nil
+func (k *projections) put(p *taskProjection) {
+	p.forget()
+	if p.task.Status.State == sdk.TaskStateWorking {
+		p.task.Status.Message = nil
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if len(p.views) == maxPassed {
-		p.views = slices.Delete(p.views, 0, 1)
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if len(k.all) == maxPassed {
+		k.all = slices.Delete(k.all, 0, 1)
 	}
-	p.views = append(p.views, v)
+	k.all = append(k.all, p)
 }

@@ -12,7 +12,7 @@ import (
 
 // A push tells of an event what a stream tells of it; of the end, the whole task.
 func TestAPushTellsWhatAStreamTells(t *testing.T) {
-	w := newWorld(t, func(o *Options) { o.PublicURL = "https://aod.example" })
+	w := newHarness(t, func(o *Options) { o.PublicURL = "https://aod.example" })
 	server := New(w.fakeService, w.opts)
 	w.hold = true
 	w.rpc("echo", "SendMessage", `{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"text":"x"}]},"configuration":{"returnImmediately":true}}`)
@@ -72,7 +72,7 @@ func words(value any) string {
 // have thousands.
 func TestPushesOfARunReadEachOfItsEventsOnce(t *testing.T) {
 	const parts = 100
-	w := newWorld(t, nil)
+	w := newHarness(t, nil)
 	server := New(w.fakeService, w.opts)
 	w.hold = true
 	w.rpc("echo", "SendMessage", `{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"text":"x"}]},"configuration":{"returnImmediately":true}}`)
@@ -124,7 +124,7 @@ func TestPushesOfARunReadEachOfItsEventsOnce(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if kept := len(server.passed.views); kept > maxPassed {
+	if kept := len(server.pushes.kept.all); kept > maxPassed {
 		t.Errorf("%d tasks are kept", kept)
 	}
 }

@@ -8,11 +8,12 @@ import (
 	"net/http"
 	"strings"
 
+	sdk "github.com/a2aproject/a2a-go/v2/a2a"
 	"github.com/a2aproject/a2a-go/v2/a2acompat/a2av0"
 	"github.com/a2aproject/a2a-go/v2/a2asrv"
 	sdklog "github.com/a2aproject/a2a-go/v2/log"
 
-	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/internal/wire/httpwire"
 )
 
@@ -20,23 +21,35 @@ import (
 type Server struct {
 	svc        Service
 	opts       Options
-	rates      *rates
-	deliveries deliveries
+	cards      cards
+	refusals   refusals
+	deliveries *deliveries
+	handler    *handler
+	pushes     *pushRenderer
 	quiet      *slog.Logger // of the SDK
 	rpc10      http.Handler
 	rpc03      http.Handler
 	rest10     http.Handler
 	rest03     http.Handler
-	handler    handler
-	passed     passed // tasks of which pushes tell
 }
 
 // New returns a server. It starts nothing.
 func New(svc Service, opts Options) *Server {
-	s := &Server{svc: svc, opts: opts.withDefaults()}
-	s.rates = newRates(s.opts.Rate)
-	s.quiet = slog.New(slog.DiscardHandler) // its attributes may be what was sent
-	s.handler = handler{s}
+	opts = opts.withDefaults()
+	tasks := tasks{svc}
+	s := &Server{
+		svc: svc, opts: opts, cards: cards{svc, opts}, refusals: refusals{opts.Logger},
+		deliveries: &deliveries{svc: svc, logger: opts.Logger, under: map[string]*delivery{}},
+		pushes:     &pushRenderer{tasks: tasks, base: opts.base(opts.HTTP)},
+		quiet:      slog.New(slog.DiscardHandler), // its attributes may be what was sent
+	}
+	s.handler = &handler{
+		svc: svc, push: opts.Push, tasks: tasks, cards: s.cards, refusals: s.refusals,
+		messages: &messages{
+			svc: svc, push: opts.Push, tasks: tasks, rates: newRates(opts.Rate), deliveries: s.deliveries,
+			logger: opts.Logger,
+		},
+	}
 	alive := a2asrv.WithTransportKeepAlive(httpwire.Heartbeat)
 	s.rpc10, s.rpc03 = a2asrv.NewJSONRPCHandler(s.handler, alive), a2av0.NewJSONRPCHandler(s.handler, alive)
 	s.rest10, s.rest03 = a2asrv.NewRESTHandler(s.handler, alive), a2av0.NewRESTHandler(s.handler, alive)
@@ -71,7 +84,7 @@ func RESTRefusal(p httpwire.Problem) any { return problemRefusal(p).restBody() }
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	path := r.URL.EscapedPath()
 	if path == cardPath {
-		s.serveCard(w, r, s.opts.Root)
+		s.cards.serve(w, r, s.opts.Root)
 		return
 	}
 	unit, below, _ := strings.Cut(strings.TrimPrefix(path, top), "/")
@@ -79,10 +92,10 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		unit = ""
 	}
 	if "/"+below == cardPath {
-		s.serveCard(w, r, unit)
+		s.cards.serve(w, r, unit)
 		return
 	}
-	c := &call{unit: unit, base: s.base(r), trace: httpwire.TraceParent(r)}
+	c := &call{unit: unit, base: s.opts.base(r.Host), trace: httpwire.TraceParent(r)}
 	defer c.letGo()
 	ctx := sdklog.AttachLogger(withCall(r.Context(), c), s.quiet)
 	s.serveCall(w, r.WithContext(ctx), c, below)
@@ -90,52 +103,52 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // serveCall answers a request for a method.
 func (s *Server) serveCall(w http.ResponseWriter, r *http.Request, c *call, below string) {
-	var entrance entrance = &rpcEntrance{server: s, call: c}
+	var face binding = &rpcBinding{server: s, call: c}
 	if below != "" {
-		entrance = &restEntrance{server: s, call: c, path: "/" + below}
+		face = &restBinding{server: s, call: c, path: "/" + below}
 	}
 	var inner http.Handler
-	err := httpwire.Catch(func() (err error) { inner, r, err = entrance.admit(r); return err })
+	err := httpwire.Catch(func() (err error) { inner, r, err = face.admit(r); return err })
 	if err != nil {
-		s.write(r.Context(), w, entrance, s.refused(r.Context(), err))
+		s.write(r.Context(), w, face, s.refusals.of(r.Context(), err))
 		return
 	}
 	before := w.Header().Clone()
 	held := &answer{ResponseWriter: w, call: c}
 	inner.ServeHTTP(held, r)
-	if held.begun && !entrance.silent() {
-		s.deliver(r.Context(), c, held.finish)
+	if held.begun && !face.silent() {
+		s.deliveries.deliver(r.Context(), c, held.finish)
 		return
 	}
 	restore(w.Header(), before)
-	s.conclude(r.Context(), w, c, entrance, held)
+	s.conclude(r.Context(), w, c, face, held)
 }
 
 // conclude answers where the SDK has told nothing that its client may have.
-func (s *Server) conclude(ctx context.Context, w http.ResponseWriter, c *call, e entrance, held *answer) {
+func (s *Server) conclude(ctx context.Context, w http.ResponseWriter, c *call, b binding, held *answer) {
 	reached, failure, _ := c.end()
 	switch {
 	case failure != nil:
-		s.write(ctx, w, e, failure)
+		s.write(ctx, w, b, failure)
 	case !reached &&
 		(held.status == http.StatusNotFound || held.status == http.StatusMethodNotAllowed || held.status/100 == 3):
-		s.write(ctx, w, e, refuse(noMethod, "there is no such method"))
+		s.write(ctx, w, b, refuse(noMethod, "there is no such method"))
 	case !reached:
-		s.write(ctx, w, e,
+		s.write(ctx, w, b,
 			refuse(badParams, "the parameters can't be read: a part has exactly one of text, raw, data and url, and "+
 				"every field its type"))
 	case ctx.Err() == nil:
-		_ = httpwire.Reply(w, http.StatusOK, httpwire.TypeJSON, e.empty())
+		_ = httpwire.Reply(w, http.StatusOK, httpwire.TypeJSON, b.empty())
 	}
 }
 
-func (s *Server) write(ctx context.Context, w http.ResponseWriter, e entrance, r *refusal) {
-	status, body := e.refusal(r)
+func (s *Server) write(ctx context.Context, w http.ResponseWriter, b binding, r *refusal) {
+	status, body := b.refusal(r)
 	if r.retry {
 		w.Header().Set("Retry-After", httpwire.RetryAfter)
 	}
 	reply := func() error { return httpwire.Reply(w, status, httpwire.TypeJSON, body) }
-	if status == http.StatusOK && e.asEvent() {
+	if status == http.StatusOK && b.asEvent() {
 		reply = func() error { return replyEvent(w, body) }
 	}
 	if err := reply(); err != nil && ctx.Err() == nil {
@@ -154,33 +167,47 @@ func replyEvent(w http.ResponseWriter, body any) error {
 	return err
 }
 
-// deliver sends an answer, and notes that the client has heard what became of its message.
-func (s *Server) deliver(ctx context.Context, c *call, send func() error) {
-	_, _, heard := c.end()
-	end := s.deliveries.begin(heard.resend)
-	defer end()
-	if send() == nil {
-		s.note(ctx, heard)
-	}
+// counted are the states of which a status has a number. Tasks that ask something are among those
+// that work, and those that were rejected among those that failed.
+var counted = []sdk.TaskState{
+	sdk.TaskStateSubmitted, sdk.TaskStateWorking, sdk.TaskStateCompleted, sdk.TaskStateFailed, sdk.TaskStateCanceled,
 }
 
-// note notes what a client has heard. A server that dies before is asked again by its clients.
-func (s *Server) note(ctx context.Context, heard reception) {
-	if heard.run == "" {
-		return
+// Status says what is served, and how many tasks there are.
+func (s *Server) Status(ctx context.Context) (api.A2AStatus, error) {
+	status := api.A2AStatus{
+		Units: []string{}, Bindings: s.cards.bindings(), Versions: Versions(), Tasks: map[string]int{},
 	}
-	ctx = context.WithoutCancel(ctx)
-	if err := s.svc.Delivered(ctx, heard.run, heard.resend); err != nil {
-		s.opts.Logger.WarnContext(ctx, "delivery not noted", "run", heard.run, fault.LogAttr(err))
+	units, err := s.svc.Units(ctx)
+	if err != nil {
+		return status, err
 	}
+	for _, u := range units {
+		if u.Problem == nil && !u.Disabled {
+			status.Units = append(status.Units, u.Name)
+		}
+	}
+	for _, state := range counted {
+		page, err := s.svc.Changed(ctx, api.ChangedFilter{States: statesOf[state], Limit: 1})
+		if err != nil {
+			return status, err
+		}
+		status.Tasks[keyOf(state)] = page.Total
+	}
+	if s.opts.Push != nil {
+		backlog, err := s.opts.Push.PushBacklog(ctx)
+		if err != nil {
+			return status, err
+		}
+		status.Push = backlog
+	}
+	return status, nil
 }
 
-// base is the beginning of the server's addresses.
-func (s *Server) base(r *http.Request) string {
-	if s.opts.PublicURL != "" {
-		return s.opts.PublicURL
-	}
-	return "http://" + r.Host
+// RenderPush makes the body that tells of an event of a run: a stream response of version 1.0. Of
+// the end it is the task with all that its run gave. Without a body there is nothing to tell.
+func (s *Server) RenderPush(ctx context.Context, run string, event api.Event) (body []byte, kind string, err error) {
+	return s.pushes.render(ctx, run, event)
 }
 
 func restore(header, before http.Header) {

@@ -3,14 +3,13 @@ package a2a
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"io"
 	"iter"
 	"log/slog"
-	"time"
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/internal/bytegate"
+	"github.com/agent-on-demand/aod/orchestrator/spool"
 )
 
 // Service makes the runs. Errors are faults, or the cause of ctx's end.
@@ -21,9 +20,14 @@ type Service interface {
 	Agent(ctx context.Context, unit string) (Agent, error)
 	// Session returns a session, or a NotFound fault.
 	Session(ctx context.Context, id string) (api.Session, error)
-	// Submit accepts a run, or joins the one that Resend names, and returns it as it stands. It
-	// reads the files before it returns.
-	Submit(context.Context, Submission) (api.Record, error)
+	// NewSpool returns what receives the files of a submission.
+	NewSpool() (*spool.Spool, error)
+	// CreateSession begins a session of a unit, without a project.
+	CreateSession(ctx context.Context, unit string, files *spool.Spool) (api.Session, error)
+	CloseSession(ctx context.Context, id, reason string) (api.Session, error)
+	// Submit accepts a run, or joins the one that Resend names, and returns it as it stands. The files are
+	// its own from then on.
+	Submit(context.Context, spool.Submission) (_ api.Record, joined bool, _ error)
 	// SayResent tells a run that goes on something, without files. If it has ended, the error is a
 	// Conflict fault. The same digest again changes nothing, until it is delivered.
 	SayResent(ctx context.Context, run, resend string, message api.MessageEvent) error
@@ -43,8 +47,9 @@ type Service interface {
 	Await(ctx context.Context, run string) (api.Record, error)
 	// AwaitAsked returns the run when it has ended or asks something, or as it stands when ctx ends.
 	AwaitAsked(ctx context.Context, run string) (api.Record, error)
-	// List returns a page of the runs that nobody's run asked for, those that changed last first.
-	List(context.Context, Filter) (Page, error)
+	// Changed returns a page of the runs that nobody's run asked for, those that changed last first:
+	// without input and output, those that have ended without their questions.
+	Changed(context.Context, api.ChangedFilter) (api.ChangedPage, error)
 	// Past yields the events that a run has had after the one of a number.
 	Past(ctx context.Context, run string, after int64) iter.Seq2[api.Event, error]
 	// Events yields the events of a run after the one of a number, until its end.
@@ -68,47 +73,11 @@ type Agent struct {
 	Sessions bool     // it is interactive: a context is a session
 }
 
-// Submission asks for one run of a unit.
-type Submission struct {
-	Unit        string
-	Session     string          // whose next turn the run is; "" for none
-	Begins      bool            // the run is the first turn of a new session
-	Context     string          // to which the client counts the run
-	Input       json.RawMessage // its file fields hold the names of Files
-	Files       []File
-	Message     api.MessageEvent  // of which the input was made; its files are named as in Files
-	Resend      string            // a digest of what a client sends again when it heard no answer
-	Metadata    map[string]string // what is kept with the run
-	TraceParent string            // the caller's W3C trace context; "" for none
-	Pushes      []api.PushConfig  // where it is told from its first event on
-}
-
-// File is a file that a message brings. Its name is unique in its message.
-type File struct {
-	Name    string
-	Content io.Reader
-}
-
-// Filter selects runs.
-type Filter struct {
-	Unit    string      // "": of all
-	Context string      // "": any; of a session its id
-	States  []api.State // none: any
-	Since   time.Time   // that changed then or later; zero: any
-	Limit   int
-	Cursor  string // as Next of the page before
-}
-
-// Page is a part of a list of runs.
-type Page struct {
-	Runs  []api.Record // of those that go on without their questions, of all without input and output
-	Next  string       // "": it was the last
-	Total int
-}
-
 // Push keeps where the changes of runs are told. Errors are faults; those about an address name
 // the rule that it breaks, and nothing else.
 type Push interface {
+	// WithTargets has receivers told of the run that is asked for with a context, from its first event on.
+	WithTargets(context.Context, []api.PushConfig) context.Context
 	// CreatePush has the changes of a run told from now on. The same id again takes the place of
 	// the one before.
 	CreatePush(ctx context.Context, run string, config api.PushConfig) (api.Push, error)
@@ -154,3 +123,6 @@ func (o Options) withDefaults() Options {
 	}
 	return o
 }
+
+// base is the beginning of the server's addresses, for a client that reached it at a host.
+func (o Options) base(host string) string { return cmp.Or(o.PublicURL, "http://"+host) }

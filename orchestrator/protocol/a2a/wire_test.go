@@ -218,7 +218,7 @@ func ofNothing(body []byte) error {
 }
 
 // checkWire holds an answer against the protocol, and counts what was held.
-func (w *world) checkWire(method, path, sent string, said answerRead) {
+func (w *harness) checkWire(method, path, sent string, said answerRead) {
 	w.t.Helper()
 	bodies := []string{said.body}
 	switch kind := said.Header.Get("Content-Type"); {
@@ -244,7 +244,7 @@ func (w *world) checkWire(method, path, sent string, said answerRead) {
 }
 
 // wireOf returns what an answer is held against, and what it is called.
-func (w *world) wireOf(method, path, sent string) (name string, hold wire) {
+func (w *harness) wireOf(method, path, sent string) (name string, hold wire) {
 	path, _, _ = strings.Cut(path, "?")
 	_, below, rest := strings.Cut(path, "/")
 	if !rest {

@@ -13,6 +13,7 @@ import (
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/internal/testing/testkit"
 	"github.com/agent-on-demand/aod/internal/wire/httpwire"
+	"github.com/agent-on-demand/aod/orchestrator/spool"
 )
 
 func TestMain(m *testing.M) { testkit.NoLeaks(m) }
@@ -27,7 +28,7 @@ type fakeService struct {
 	trouble   error // that ends the events
 	refuses   error // what Submit answers with
 	notReady  error
-	submitted []Submission
+	submitted []spool.Submission
 	cancelled []string
 }
 
@@ -35,11 +36,11 @@ func newFake(outcome api.Outcome) *fakeService {
 	return &fakeService{record: api.Record{ID: runID, Unit: "worker", Outcome: outcome, Output: []byte(`{"n":1}`)}}
 }
 
-func (f *fakeService) Submit(_ context.Context, sub Submission) (api.Record, error) {
+func (f *fakeService) Submit(_ context.Context, sub spool.Submission) (api.Record, bool, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.submitted = append(f.submitted, sub)
-	return f.record, f.refuses
+	return f.record, false, f.refuses
 }
 
 func (f *fakeService) Get(context.Context, string) (api.Record, error) { return f.record, nil }

@@ -3,25 +3,24 @@ package agents
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"iter"
 	"log/slog"
 	"net/http"
 	"net/url"
 	"strings"
-	"time"
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/capsule/contract"
 	"github.com/agent-on-demand/aod/client/agenthttp"
 	"github.com/agent-on-demand/aod/internal/wire/httpwire"
+	"github.com/agent-on-demand/aod/orchestrator/spool"
 )
 
 // Service is the orchestrator as this protocol needs it. Errors are faults.
 type Service interface {
-	// Submit accepts a run and returns at once.
-	Submit(context.Context, Submission) (api.Record, error)
+	// Submit accepts a run and returns at once. joined says that the run is another submission's.
+	Submit(context.Context, spool.Submission) (_ api.Record, joined bool, _ error)
 	Get(ctx context.Context, id string) (api.Record, error)
 	// Await returns the run at its end, or as it is when ctx ends.
 	Await(ctx context.Context, id string) (api.Record, error)
@@ -33,15 +32,6 @@ type Service interface {
 	Schema(ctx context.Context, name string) ([]byte, error)
 	// Ready returns a fault while no run can start.
 	Ready(context.Context) error
-}
-
-// Submission asks for one run of a unit.
-type Submission struct {
-	Unit        string
-	Input       json.RawMessage   // nil is {}
-	Within      time.Duration     // shortens the run's time and never lengthens it; 0 doesn't
-	Metadata    map[string]string // what is kept with the run
-	TraceParent string            // the caller's W3C trace context; "" for none
 }
 
 // Options are the settings of a Handler.

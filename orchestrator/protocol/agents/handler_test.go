@@ -14,6 +14,7 @@ import (
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/internal/wire/httpwire"
+	"github.com/agent-on-demand/aod/orchestrator/spool"
 )
 
 const asked = `{"request_id":"r-1","task_type":"WORKER","inputs":{"a":1},"user_id":"ada"}`
@@ -25,7 +26,7 @@ func TestATaskIsARunOfTheUnitItNames(t *testing.T) {
 		if w.Code != 200 || w.Header().Get("AOD-Run") != runID || !strings.Contains(w.Body.String(), `"outputs":{"n":1}`) {
 			t.Fatalf("%s: %d %s", path, w.Code, w.Body)
 		}
-		want := []Submission{{
+		want := []spool.Submission{{
 			Unit: "worker", Input: json.RawMessage(`{"a":1}`), TraceParent: "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",
 			Metadata: map[string]string{"request_id": "r-1", "task_type": "WORKER", "mode": "DEMO", "user_id": "ada"},
 		}}
@@ -75,7 +76,7 @@ func TestARefusalBeforeTheHandlerHasTheContractsForm(t *testing.T) {
 // panicking is a service whose Submit panics.
 type panicking struct{ *fakeService }
 
-func (panicking) Submit(context.Context, Submission) (api.Record, error) { panic("canary") }
+func (panicking) Submit(context.Context, spool.Submission) (api.Record, bool, error) { panic("canary") }
 
 func TestAPanicIsAnAnswerThatEchoesTheTask(t *testing.T) {
 	notes := newNotes()

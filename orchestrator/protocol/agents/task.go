@@ -16,6 +16,7 @@ import (
 	"github.com/agent-on-demand/aod/capsule/contract"
 	"github.com/agent-on-demand/aod/client/agenthttp"
 	"github.com/agent-on-demand/aod/internal/wire/httpwire"
+	"github.com/agent-on-demand/aod/orchestrator/spool"
 )
 
 // task is a request of the contract, read and checked.
@@ -74,7 +75,7 @@ func (h *handler) begin(c *call) (api.Record, error) {
 		return api.Record{}, err
 	}
 	t := c.task
-	record, err := h.svc.Submit(c.r.Context(), Submission{
+	record, _, err := h.svc.Submit(c.r.Context(), spool.Submission{
 		Unit: t.unit, Input: []byte(t.Inputs), Within: t.within, TraceParent: httpwire.TraceParent(c.r),
 		Metadata: t.metadata,
 	})

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"log/slog"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -19,40 +20,50 @@ import (
 // ClientKey is the metadata of a run that says which client asked for it.
 const ClientKey = "mcp_client"
 
+// calls are the calls of tools.
+type calls struct {
+	svc       Service
+	catalogue *catalogue
+	arguments arguments
+	results   results
+	spans     bool // each call has a span
+	logger    *slog.Logger
+}
+
 // callTool makes a run of a call, and answers with its result, or with a task.
-func (s *Server) callTool(ctx context.Context, req *sdk.CallToolRequest) (result sdk.Result, err error) {
-	t := s.catalogue.find(req.Params.Name)
+func (c *calls) callTool(ctx context.Context, req *sdk.CallToolRequest) (result sdk.Result, err error) {
+	t := c.catalogue.find(req.Params.Name)
 	if t == nil {
 		return nil, invalid("there is no tool %s", fault.Quote(req.Params.Name))
 	}
 	release, err := bytegate.Hold(ctx, int64(len(req.Params.Arguments))) // the call may outlive its HTTP request
 	if err != nil {
-		return s.refused(ctx, err, "")
+		return refused(ctx, err, "")
 	}
 	defer release()
-	traceParent, end := s.traceCall(ctx, t, req)
+	traceParent, end := c.traceCall(ctx, t, req)
 	defer func() { end(result, err) }()
-	record, err := s.start(ctx, t, req, traceParent)
+	record, err := c.start(ctx, t, req, traceParent)
 	if err != nil {
-		return s.refused(ctx, err, "")
+		return refused(ctx, err, "")
 	}
-	return s.follow(ctx, req, record)
+	return c.follow(ctx, req, record)
 }
 
 // start has the run of a call made.
-func (s *Server) start(ctx context.Context, t *tool, req *sdk.CallToolRequest, traceParent string) (api.Record, error) {
-	input, files, err := s.take(ctx, t.input, req.Params.Arguments)
+func (c *calls) start(ctx context.Context, t *tool, req *sdk.CallToolRequest, traceParent string) (api.Record, error) {
+	input, files, err := c.arguments.take(ctx, t.input, req.Params.Arguments)
 	defer files.close()
 	if err != nil {
 		return api.Record{}, err
 	}
-	record, err := s.svc.Submit(ctx, Submission{
+	record, err := c.svc.Submit(ctx, Submission{
 		Unit: t.unit, Input: input, Files: files.files,
 		Metadata:    map[string]string{ClientKey: clientOf(req)},
 		TraceParent: traceParent,
 	})
 	if err == nil {
-		s.opts.Logger.InfoContext(ctx, "tool called", "run", record.ID, "unit", t.unit)
+		c.logger.InfoContext(ctx, "tool called", "run", record.ID, "unit", t.unit)
 	}
 	return record, err
 }
@@ -75,9 +86,9 @@ func clientOf(req *sdk.CallToolRequest) string {
 
 // follow waits for a run. A client that goes away cancels it; one that knows tasks gets a task
 // in its place after a while.
-func (s *Server) follow(ctx context.Context, req *sdk.CallToolRequest, record api.Record) (sdk.Result, error) {
+func (c *calls) follow(ctx context.Context, req *sdk.CallToolRequest, record api.Record) (sdk.Result, error) {
 	if record.Outcome != "" {
-		return s.resultOf(ctx, record), nil
+		return c.results.of(ctx, record), nil
 	}
 	ctx, stop := httpwire.Attached(ctx)
 	defer stop()
@@ -87,21 +98,21 @@ func (s *Server) follow(ctx context.Context, req *sdk.CallToolRequest, record ap
 		wait, cancel = context.WithTimeout(ctx, taskAfter)
 	}
 	defer cancel()
-	stopTelling := s.tellProgress(wait, req, record.ID)
+	stopTelling := tellProgress(wait, c.svc, req, record.ID)
 	id := record.ID
-	record, err := s.svc.Await(wait, id)
+	record, err := c.svc.Await(wait, id)
 	stopTelling()
 	switch {
 	case err == nil && record.Outcome != "":
-		return s.resultOf(ctx, record), nil
+		return c.results.of(ctx, record), nil
 	case errors.Is(context.Cause(ctx), httpwire.ErrServerEnds):
-		return s.refused(ctx, fault.New(fault.Unavailable, "the server ends before the run does").
+		return refused(ctx, fault.New(fault.Unavailable, "the server ends before the run does").
 			WithHint("the run goes on"), id)
 	case ctx.Err() != nil:
-		s.giveUp(ctx, id)
+		c.giveUp(ctx, id)
 		return nil, &jsonrpc.Error{Code: codeCancelled, Message: "the request was cancelled"}
 	case err != nil && (!tasks || wait.Err() == nil):
-		return s.refused(ctx, err, id)
+		return refused(ctx, err, id)
 	case err != nil:
 		return nil, err
 	}
@@ -115,11 +126,11 @@ const codeCancelled = -32800
 const cancelTime = 10 * time.Second
 
 // giveUp cancels a run that nobody waits for any more.
-func (s *Server) giveUp(ctx context.Context, id string) {
+func (c *calls) giveUp(ctx context.Context, id string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cancelTime)
 	defer cancel()
-	if _, err := s.svc.Cancel(ctx, id, "its MCP client gave up"); err != nil && !fault.Is(err, fault.Conflict) {
-		s.opts.Logger.WarnContext(ctx, "run not cancelled", "run", id, fault.LogAttr(err))
+	if _, err := c.svc.Cancel(ctx, id, "its MCP client gave up"); err != nil && !fault.Is(err, fault.Conflict) {
+		c.logger.WarnContext(ctx, "run not cancelled", "run", id, fault.LogAttr(err))
 	}
 }
 
@@ -146,7 +157,7 @@ func (p problem) result() *sdk.CallToolResult {
 }
 
 // refused makes a result of a fault, which a model may mend. Other errors are the server's own.
-func (s *Server) refused(ctx context.Context, err error, run string) (sdk.Result, error) {
+func refused(ctx context.Context, err error, run string) (sdk.Result, error) {
 	var known *fault.Error
 	if !errors.As(err, &known) || fault.Is(err, fault.Internal) || ctx.Err() != nil &&
 		!fault.Is(err, fault.Unavailable) {

@@ -7,8 +7,8 @@
 //	Server.ServeHTTP, Server.ServeStdio
 //	               speak the protocol, each revision as it wants
 //	catalogue      makes tools of units
-//	callTool       makes a run of a call: files in, progress, the result
-//	getTask        tells of a long call later, by the run's id
+//	calls          make runs of calls: arguments with their files, progress, results
+//	tasks          tell of long calls later, by the runs' ids
 //
 // It is the only importer of the protocol's SDK. It knows the orchestrator by the Service
 // that it declares, and nothing of tokens and origins: those belong to who mounts it.

@@ -56,7 +56,7 @@ func newDoors(server *sdk.Server, most int) *doors {
 }
 
 // ServeHTTP implements http.Handler.
-func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (d *doors) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodGet { // a stream without an end of its own
 		end, err := httpwire.OpenStream(r.Context())
 		if err != nil {
@@ -73,7 +73,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			WithHint("POST %s speaks the protocol", Path))
 		return
 	}
-	if err := s.doors.serve(w, r); err != nil {
+	if err := d.serve(w, r); err != nil {
 		refuse(w, err)
 	}
 }

@@ -36,9 +36,15 @@ func (t *taken) close() {
 	}
 }
 
+// arguments are those of calls, with the files that they name.
+type arguments struct {
+	files runFiles
+	dir   string // below which clients name files; "": none
+}
+
 // take reads the arguments of a call, and opens the files that they name. In the input that it
 // returns they have names of their own.
-func (s *Server) take(
+func (a arguments) take(
 	ctx context.Context, input *contract.Schema, arguments json.RawMessage,
 ) (json.RawMessage, *taken, error) {
 	if len(arguments) == 0 || string(arguments) == "null" {
@@ -58,7 +64,7 @@ func (s *Server) take(
 	}
 	var findings []fault.Finding
 	for i, ref := range refs {
-		content, name, err := s.open(ctx, ref)
+		content, name, err := a.open(ctx, ref)
 		if err != nil {
 			if ctx.Err() != nil {
 				return nil, files, context.Cause(ctx)
@@ -70,7 +76,7 @@ func (s *Server) take(
 		refs[i].Name, refs[i].Err = files.add(ref.Pointer, name, content), nil
 	}
 	if len(findings) > 0 {
-		return nil, files, fault.New(fault.Input, "the arguments name files that can't be had").WithFindings(findings)
+		return nil, files, fault.New(fault.Input, "cannot read files that the arguments name").WithFindings(findings)
 	}
 	payload, err = payload.WithNames(refs)
 	return payload.JSON(), files, err
@@ -78,10 +84,7 @@ func (s *Server) take(
 
 // add keeps a file, under a name that no other file has.
 func (t *taken) add(pointer, name string, content io.ReadCloser) string {
-	base := name
-	for n := 2; t.names[name]; n++ {
-		name = path.Join(strconv.Itoa(n), base)
-	}
+	name = contract.FreeName(name, name, func(name string) bool { return t.names[name] })
 	t.names[name] = true
 	t.files = append(t.files, File{Pointer: pointer, Name: name, Content: content})
 	t.closers = append(t.closers, content)
@@ -89,7 +92,7 @@ func (t *taken) add(pointer, name string, content io.ReadCloser) string {
 }
 
 // open opens what a file field names.
-func (s *Server) open(ctx context.Context, ref contract.FileRef) (io.ReadCloser, string, error) {
+func (a arguments) open(ctx context.Context, ref contract.FileRef) (io.ReadCloser, string, error) {
 	switch {
 	case strings.HasPrefix(ref.Text, dataScheme):
 		kind, name, content, err := parseData(ref.Text)
@@ -98,9 +101,9 @@ func (s *Server) open(ctx context.Context, ref contract.FileRef) (io.ReadCloser,
 		}
 		return io.NopCloser(bytes.NewReader(content)), name, err
 	case strings.HasPrefix(ref.Text, "aod:"):
-		return s.openResult(ctx, ref.Text)
-	case s.opts.Files != "":
-		return s.openBelow(ref.Text)
+		return a.openResult(ctx, ref.Text)
+	case a.dir != "":
+		return a.openBelow(ref.Text)
 	}
 	return nil, "", fault.New(fault.Input, "names a file that this server can't see").WithHint("%s", fileHint)
 }
@@ -117,40 +120,17 @@ func fieldName(pointer string) string {
 }
 
 // openResult opens a file of an earlier run.
-func (s *Server) openResult(ctx context.Context, uri string) (io.ReadCloser, string, error) {
-	run, file, err := s.findFile(ctx, uri)
+func (a arguments) openResult(ctx context.Context, uri string) (io.ReadCloser, string, error) {
+	run, file, err := a.files.find(ctx, uri)
 	if err != nil {
 		return nil, "", err
 	}
-	content, err := s.svc.Open(ctx, run, file)
+	content, err := a.files.svc.Open(ctx, run, file)
 	return content, path.Base(file.Name), err
 }
 
-// findFile finds the file of a run that a URI names.
-func (s *Server) findFile(ctx context.Context, uri string) (string, api.File, error) {
-	run, name, err := parseFileURI(uri)
-	if err != nil {
-		return "", api.File{}, err
-	}
-	missing := fault.New(fault.Input, "there is no such file of a run").
-		WithHint("take the URI from the link in a result")
-	record, err := s.svc.Get(ctx, run)
-	if fault.Is(err, fault.NotFound) {
-		return "", api.File{}, missing
-	}
-	if err != nil {
-		return "", api.File{}, err
-	}
-	for _, file := range record.Files {
-		if file.Name == name {
-			return run, file, nil
-		}
-	}
-	return "", api.File{}, missing
-}
-
 // openBelow opens a file in the directory that was given, by a path in it or an absolute one.
-func (s *Server) openBelow(name string) (io.ReadCloser, string, error) {
+func (a arguments) openBelow(name string) (io.ReadCloser, string, error) {
 	refused := func(err error) error {
 		why := "is not a file in the directory of files"
 		if errors.Is(err, os.ErrNotExist) {
@@ -160,7 +140,7 @@ func (s *Server) openBelow(name string) (io.ReadCloser, string, error) {
 			WithHint("name a regular file below the directory that aod mcp --files gives; links out of it are not " +
 				"followed")
 	}
-	top, err := filepath.Abs(s.opts.Files)
+	top, err := filepath.Abs(a.dir)
 	if err != nil {
 		return nil, "", refused(err)
 	}
@@ -183,4 +163,40 @@ func (s *Server) openBelow(name string) (io.ReadCloser, string, error) {
 		return nil, "", refused(err)
 	}
 	return content, filepath.Base(rel), nil
+}
+
+// runFiles are the files of runs, by their URIs.
+type runFiles struct{ svc Service }
+
+// find finds the file of a run that a URI names.
+func (f runFiles) find(ctx context.Context, uri string) (string, api.File, error) {
+	run, name, err := parseFileURI(uri)
+	if err != nil {
+		return "", api.File{}, err
+	}
+	missing := fault.New(fault.Input, "there is no such file of a run").
+		WithHint("take the URI from the link in a result")
+	record, err := f.svc.Get(ctx, run)
+	if fault.Is(err, fault.NotFound) {
+		return "", api.File{}, missing
+	}
+	if err != nil {
+		return "", api.File{}, err
+	}
+	for _, file := range record.Files {
+		if file.Name == name {
+			return run, file, nil
+		}
+	}
+	return "", api.File{}, missing
+}
+
+// read reads a file of as many bytes as its record says.
+func (f runFiles) read(ctx context.Context, run string, file api.File) ([]byte, error) {
+	content, err := f.svc.Open(ctx, run, file)
+	if err != nil {
+		return nil, err
+	}
+	defer content.Close()
+	return io.ReadAll(io.LimitReader(content, file.SizeBytes))
 }

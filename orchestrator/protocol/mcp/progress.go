@@ -25,7 +25,7 @@ type teller struct {
 }
 
 // tellProgress tells a client that asked for it how far a run is, until stop is called.
-func (s *Server) tellProgress(ctx context.Context, req *sdk.CallToolRequest, id string) (stop func()) {
+func tellProgress(ctx context.Context, svc Service, req *sdk.CallToolRequest, id string) (stop func()) {
 	token := req.Params.Meta["progressToken"]
 	if token == nil {
 		return func() {}
@@ -34,7 +34,7 @@ func (s *Server) tellProgress(ctx context.Context, req *sdk.CallToolRequest, id 
 	t := &teller{session: req.Session, token: token, began: time.Now()}
 	var done sync.WaitGroup
 	done.Go(func() {
-		_ = httpwire.Catch(func() error { t.tell(ctx, s.svc, id); return nil }) // nobody waits for it
+		_ = httpwire.Catch(func() error { t.tell(ctx, svc, id); return nil }) // nobody waits for it
 	})
 	return func() { cancel(); done.Wait() }
 }

@@ -2,7 +2,7 @@ package mcp
 
 import (
 	"context"
-	"io"
+	"log/slog"
 	"os"
 	"path"
 	"path/filepath"
@@ -24,8 +24,17 @@ const (
 	maxLinks    = 1000    // files that one result links to
 )
 
-// resultOf is what a call answers with when its run has ended.
-func (s *Server) resultOf(ctx context.Context, record api.Record) *sdk.CallToolResult {
+// results are what calls answer with.
+type results struct {
+	svc    Service
+	files  runFiles
+	out    string // a directory for the files of results; "": they stay with their runs
+	url    string // of the server that has the files of runs; "": none
+	logger *slog.Logger
+}
+
+// of is what a call answers with when its run has ended.
+func (r results) of(ctx context.Context, record api.Record) *sdk.CallToolResult {
 	if record.Outcome != api.Success {
 		return problemOf(record).result()
 	}
@@ -39,7 +48,7 @@ func (s *Server) resultOf(ctx context.Context, record api.Record) *sdk.CallToolR
 		if i == maxLinks {
 			break
 		}
-		uri := s.deliver(ctx, record.ID, file)
+		uri := r.deliver(ctx, record.ID, file)
 		size := file.SizeBytes
 		result.Content = append(result.Content, &sdk.ResourceLink{
 			URI: uri, Name: file.Name, MIMEType: httpwire.TypeOfFile(file.Name), Size: &size,
@@ -47,7 +56,7 @@ func (s *Server) resultOf(ctx context.Context, record api.Record) *sdk.CallToolR
 		if most := includedUpTo(file.Name); size > most || included+size > maxIncluded {
 			continue
 		}
-		if content := s.include(ctx, record.ID, file, uri); content != nil {
+		if content := r.include(ctx, record.ID, file, uri); content != nil {
 			included += size
 			result.Content = append(result.Content, content)
 		}
@@ -74,10 +83,10 @@ func includedUpTo(name string) int64 {
 }
 
 // include reads a small file for a result. It is nil where that can't be done: the link remains.
-func (s *Server) include(ctx context.Context, run string, file api.File, uri string) sdk.Content {
-	raw, err := s.readFile(ctx, run, file)
+func (r results) include(ctx context.Context, run string, file api.File, uri string) sdk.Content {
+	raw, err := r.files.read(ctx, run, file)
 	if err != nil {
-		s.opts.Logger.WarnContext(ctx, "file not included", "run", run, fault.LogAttr(err))
+		r.logger.WarnContext(ctx, "file not included", "run", run, fault.LogAttr(err))
 		return nil
 	}
 	kind := httpwire.TypeOfFile(file.Name)
@@ -90,41 +99,31 @@ func (s *Server) include(ctx context.Context, run string, file api.File, uri str
 	return &sdk.EmbeddedResource{Resource: &sdk.ResourceContents{URI: uri, MIMEType: kind, Text: string(raw)}}
 }
 
-// readFile reads a file of as many bytes as its record says.
-func (s *Server) readFile(ctx context.Context, run string, file api.File) ([]byte, error) {
-	content, err := s.svc.Open(ctx, run, file)
-	if err != nil {
-		return nil, err
-	}
-	defer content.Close()
-	return io.ReadAll(io.LimitReader(content, file.SizeBytes))
-}
-
 // deliver puts a file into the directory for results, if there is one, and returns its URI.
-func (s *Server) deliver(ctx context.Context, run string, file api.File) string {
+func (r results) deliver(ctx context.Context, run string, file api.File) string {
 	uri := fileURI(run, file.Name)
-	if s.opts.Out == "" {
+	if r.out == "" {
 		return uri
 	}
-	if err := s.copyOut(ctx, run, file); err != nil {
-		s.opts.Logger.WarnContext(ctx, "file not delivered", "run", run, fault.LogAttr(err))
+	if err := r.copyOut(ctx, run, file); err != nil {
+		r.logger.WarnContext(ctx, "file not delivered", "run", run, fault.LogAttr(err))
 		return uri
 	}
-	at, err := filepath.Abs(filepath.Join(s.opts.Out, run, filepath.FromSlash(file.Name)))
+	at, err := filepath.Abs(filepath.Join(r.out, run, filepath.FromSlash(file.Name)))
 	if err != nil {
 		return uri
 	}
 	return pathURI(at)
 }
 
-func (s *Server) copyOut(ctx context.Context, run string, file api.File) error {
+func (r results) copyOut(ctx context.Context, run string, file api.File) error {
 	if err := api.CheckFileName(file.Name); err != nil {
 		return err
 	}
-	if err := os.MkdirAll(s.opts.Out, 0o755); err != nil {
+	if err := os.MkdirAll(r.out, 0o755); err != nil {
 		return err
 	}
-	root, err := os.OpenRoot(s.opts.Out)
+	root, err := os.OpenRoot(r.out)
 	if err != nil {
 		return err
 	}
@@ -136,11 +135,46 @@ func (s *Server) copyOut(ctx context.Context, run string, file api.File) error {
 	if err := safefs.MkdirAll(root, path.Dir(name), 0o755); err != nil {
 		return err
 	}
-	content, err := s.svc.Open(ctx, run, file)
+	content, err := r.svc.Open(ctx, run, file)
 	if err != nil {
 		return err
 	}
 	defer content.Close()
 	_, err = safefs.Copy(root, name, content, 0o644)
 	return err
+}
+
+// maxResource is how large a file may be that is read as a resource.
+const maxResource = 8 << 20
+
+// readResource reads a file of a run.
+func (r results) readResource(ctx context.Context, req *sdk.ReadResourceRequest) (*sdk.ReadResourceResult, error) {
+	run, file, err := r.files.find(ctx, req.Params.URI)
+	if err != nil {
+		return nil, err
+	}
+	if file.SizeBytes > maxResource {
+		return nil, r.tooLarge(run, file.Name)
+	}
+	raw, err := r.files.read(ctx, run, file)
+	if err != nil {
+		return nil, err
+	}
+	contents := &sdk.ResourceContents{URI: req.Params.URI, MIMEType: httpwire.TypeOfFile(file.Name)}
+	if isText(contents.MIMEType) && utf8.Valid(raw) {
+		contents.Text = string(raw)
+	} else {
+		contents.Blob = raw
+	}
+	return &sdk.ReadResourceResult{Contents: []*sdk.ResourceContents{contents}}, nil
+}
+
+// tooLarge says where a large file is to be had.
+func (r results) tooLarge(run, name string) error {
+	if r.url == "" {
+		return fault.New(fault.TooLarge, "the file has more than %d bytes; give its URI to a tool that takes a file",
+			maxResource)
+	}
+	return fault.New(fault.TooLarge, "the file has more than %d bytes; GET %s/v1/runs/%s/files/%s has it", maxResource,
+		r.url, run, httpwire.EscapePath(name))
 }

@@ -22,10 +22,10 @@ func Revisions() []string { return []string{Stateless, "2025-11-25", "2025-06-18
 
 // Server offers the units of a Service as tools. It is safe for concurrent use.
 type Server struct {
-	svc       Service
 	opts      Options
 	sdk       *sdk.Server
 	catalogue *catalogue
+	calls     *calls
 	doors     *doors
 
 	refreshing sync.Mutex
@@ -35,10 +35,12 @@ type Server struct {
 // New returns a server. It starts nothing.
 func New(svc Service, opts Options) *Server {
 	opts = opts.withDefaults()
-	s := &Server{
-		svc: svc, opts: opts,
-		catalogue: &catalogue{svc: svc, opts: opts, tools: map[string]*tool{}, told: map[string]bool{}},
-	}
+	known := &catalogue{svc: svc, opts: opts, tools: map[string]*tool{}, told: map[string]bool{}}
+	results := results{svc: svc, files: runFiles{svc}, out: opts.Out, url: opts.URL, logger: opts.Logger}
+	s := &Server{opts: opts, catalogue: known, calls: &calls{
+		svc: svc, catalogue: known, arguments: arguments{results.files, opts.Files}, results: results,
+		spans: opts.Spans, logger: opts.Logger,
+	}}
 	capabilities := &sdk.ServerCapabilities{
 		Tools:     &sdk.ToolCapabilities{ListChanged: true},
 		Resources: &sdk.ResourceCapabilities{},
@@ -55,8 +57,8 @@ func New(svc Service, opts Options) *Server {
 	s.sdk.AddResourceTemplate(&sdk.ResourceTemplate{
 		Name: "file", Title: "A file of a result", Description: "A file that a tool made, by the link in its result.",
 		URITemplate: "aod://runs/{run}/files/{+name}",
-	}, s.readResource)
-	s.addTasks()
+	}, results.readResource)
+	tasks{svc, results}.addTo(s.sdk)
 	s.sdk.AddReceivingMiddleware(s.guarded)
 	s.doors = newDoors(s.sdk, opts.Sessions)
 	return s
@@ -90,7 +92,7 @@ func (s *Server) guarded(next sdk.MethodHandler) sdk.MethodHandler {
 			}
 			var err error
 			if call, ok := req.(*sdk.CallToolRequest); ok {
-				result, err = s.callTool(ctx, call)
+				result, err = s.calls.callTool(ctx, call)
 			} else {
 				result, err = next(ctx, method, req)
 			}
@@ -196,14 +198,5 @@ func (s *Server) public(ctx context.Context, method string, err error) error {
 	return &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: "the server could not do this"}
 }
 
-// headerOf is the trace context of a call: that of its own, or of its HTTP request.
-func headerOf(req *sdk.CallToolRequest) http.Header {
-	header := http.Header{}
-	if req.Extra != nil && req.Extra.Header != nil {
-		header.Set("Traceparent", req.Extra.Header.Get("Traceparent"))
-	}
-	if own, ok := req.Params.Meta["traceparent"].(string); ok {
-		header.Set("Traceparent", own)
-	}
-	return header
-}
+// ServeHTTP implements http.Handler.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.doors.ServeHTTP(w, r) }

@@ -28,11 +28,11 @@ var tracer = otel.Tracer("github.com/agent-on-demand/aod/orchestrator/protocol/m
 // traceCall starts the span of a call below that of its client, if the options ask for it. The
 // trace context is what the run's span is to be below; "" is none. The span has the names of
 // the tool and of the revision, and nothing that a client or a program said.
-func (s *Server) traceCall(
+func (c *calls) traceCall(
 	ctx context.Context, t *tool, req *sdk.CallToolRequest,
 ) (traceParent string, end func(sdk.Result, error)) {
 	traceParent = httpwire.TraceParent(&http.Request{Header: headerOf(req)})
-	if !s.opts.Spans {
+	if !c.spans {
 		return traceParent, func(sdk.Result, error) {}
 	}
 	carrier := propagation.MapCarrier{}
@@ -62,4 +62,16 @@ func failureOf(result sdk.Result, err error) string {
 		return "tool_error"
 	}
 	return ""
+}
+
+// headerOf is the trace context of a call: that of its own, or of its HTTP request.
+func headerOf(req *sdk.CallToolRequest) http.Header {
+	header := http.Header{}
+	if req.Extra != nil && req.Extra.Header != nil {
+		header.Set("Traceparent", req.Extra.Header.Get("Traceparent"))
+	}
+	if own, ok := req.Params.Meta["traceparent"].(string); ok {
+		header.Set("Traceparent", own)
+	}
+	return header
 }

@@ -69,19 +69,25 @@ type emptyResult struct {
 	ResultType string `json:"resultType"`
 }
 
-// addTasks adds the methods of the extension.
-func (s *Server) addTasks() {
+// tasks are runs as the extension tells of them.
+type tasks struct {
+	svc     Service
+	results results
+}
+
+// addTo adds the methods of the extension to a server.
+func (t tasks) addTo(server *sdk.Server) {
 	methods := map[string]func(context.Context, api.Record) (sdk.Result, error){
-		"tasks/get":    s.getTask,
-		"tasks/cancel": s.cancelTask,
+		"tasks/get":    t.get,
+		"tasks/cancel": t.cancel,
 		"tasks/update": func(context.Context, api.Record) (sdk.Result, error) {
 			return nil, invalid("the task has asked for nothing")
 		},
 	}
 	for name, do := range methods {
-		err := sdk.AddReceivingCustomMethod(s.sdk, name,
+		err := sdk.AddReceivingCustomMethod(server, name,
 			func(ctx context.Context, _ *sdk.ServerSession, params *taskParams) (sdk.Result, error) {
-				record, err := s.recordOf(ctx, params)
+				record, err := t.recordOf(ctx, params)
 				if err != nil {
 					return nil, err
 				}
@@ -94,32 +100,32 @@ func (s *Server) addTasks() {
 }
 
 // recordOf returns the run of a task: only what a client of this protocol asked for is one.
-func (s *Server) recordOf(ctx context.Context, params *taskParams) (api.Record, error) {
+func (t tasks) recordOf(ctx context.Context, params *taskParams) (api.Record, error) {
 	none := invalid("there is no such task")
 	if params == nil || !httpwire.IsRunID(params.TaskID) {
 		return api.Record{}, none
 	}
-	record, err := s.svc.Get(ctx, params.TaskID)
+	record, err := t.svc.Get(ctx, params.TaskID)
 	if fault.Is(err, fault.NotFound) || err == nil && record.Metadata[ClientKey] == "" {
 		return api.Record{}, none
 	}
 	return record, err
 }
 
-func (s *Server) getTask(ctx context.Context, record api.Record) (sdk.Result, error) {
-	t := taskOf(record, "complete")
+func (t tasks) get(ctx context.Context, record api.Record) (sdk.Result, error) {
+	task := taskOf(record, "complete")
 	switch record.Outcome {
 	case "":
 	case api.WasCancelled:
-		t.Status = "cancelled"
+		task.Status = "cancelled"
 	default:
-		t.Status, t.Result = "completed", s.resultOf(ctx, record)
+		task.Status, task.Result = "completed", t.results.of(ctx, record)
 	}
-	return t, nil
+	return task, nil
 }
 
-func (s *Server) cancelTask(ctx context.Context, record api.Record) (sdk.Result, error) {
-	_, err := s.svc.Cancel(ctx, record.ID, "its MCP client cancelled the task")
+func (t tasks) cancel(ctx context.Context, record api.Record) (sdk.Result, error) {
+	_, err := t.svc.Cancel(ctx, record.ID, "its MCP client cancelled the task")
 	if err != nil && !fault.Is(err, fault.Conflict) {
 		return nil, err
 	}

@@ -21,19 +21,11 @@ const (
 
 // fileURI is the URI of a file of a run.
 func fileURI(run, name string) string {
-	return runScheme + run + "/files/" + escaped(name)
+	return runScheme + run + "/files/" + httpwire.EscapePath(name)
 }
 
 // pathURI is the URI of a file of this machine.
-func pathURI(at string) string { return "file://" + escaped(at) }
-
-func escaped(name string) string {
-	parts := strings.Split(name, "/")
-	for i := range parts {
-		parts[i] = url.PathEscape(parts[i])
-	}
-	return strings.Join(parts, "/")
-}
+func pathURI(at string) string { return "file://" + httpwire.EscapePath(at) }
 
 // parseFileURI reads aod://runs/ID/files/NAME.
 func parseFileURI(uri string) (run, name string, err error) {

@@ -14,12 +14,16 @@ import (
 )
 
 // journal is what both keep runs by.
-type journal interface {
-	Insert(ctx context.Context, r store.Run, key store.Key, events ...store.Event) error
-	Save(ctx context.Context, r store.Run, events ...store.Event) error
-	Run(ctx context.Context, id string) (store.Run, error)
-	Runs(ctx context.Context, f store.Filter) (store.Page, error)
-	ByKey(ctx context.Context, key string) (run, fingerprint string, err error)
+type journal struct {
+	Runs interface {
+		Insert(ctx context.Context, r store.Run, key store.Key, events ...store.Event) error
+		Save(ctx context.Context, r store.Run, events ...store.Event) error
+		Get(ctx context.Context, id string) (store.Run, error)
+		List(ctx context.Context, f store.Filter) (store.Page, error)
+	}
+	Keys interface {
+		Get(ctx context.Context, key string) (run, fingerprint string, err error)
+	}
 }
 
 // On disk or in memory, a journal answers alike.
@@ -31,9 +35,12 @@ func TestJournalsAnswerAlike(t *testing.T) {
 				t.Fatal(err)
 			}
 			t.Cleanup(func() { _ = s.Close() })
-			return s
+			return journal{s.Runs, s.Keys}
 		},
-		"in memory": func(*testing.T) journal { return New() },
+		"in memory": func(*testing.T) journal {
+			j := New()
+			return journal{j.Runs, j.Keys}
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, c := range journalCases {
@@ -44,7 +51,7 @@ func TestJournalsAnswerAlike(t *testing.T) {
 						if row.ID == "b" {
 							key = store.Key{Value: "k", Fingerprint: "f"}
 						}
-						if err := j.Insert(t.Context(), row, key); err != nil {
+						if err := j.Runs.Insert(t.Context(), row, key); err != nil {
 							t.Fatal(err)
 						}
 					}
@@ -60,32 +67,32 @@ var journalCases = []struct {
 	holds func(t *testing.T, j journal)
 }{
 	{"a run is as it was inserted", func(t *testing.T, j journal) {
-		got, err := j.Run(t.Context(), "b")
+		got, err := j.Runs.Get(t.Context(), "b")
 		if err != nil || got.Parent != "a" || got.Root != "a" || got.Unit != "u" || string(got.Input) != `{"of":"b"}` || string(got.Record) != `{"id":"b"}` {
 			t.Errorf("%+v, %v", got, err)
 		}
 	}},
 	{"one that isn't there is not found", func(t *testing.T, j journal) {
-		if _, err := j.Run(t.Context(), "x"); !fault.Is(err, fault.NotFound) || !strings.Contains(err.Error(), "there is no run x") {
+		if _, err := j.Runs.Get(t.Context(), "x"); !fault.Is(err, fault.NotFound) || !strings.Contains(err.Error(), "there is no run x") {
 			t.Errorf("%v", err)
 		}
 	}},
 	{"what is saved is there", func(t *testing.T, j journal) {
 		row := rowOf("b", "a", "a")
 		row.State, row.Record, row.Output = "running", []byte(`{"id":"b","n":1}`), []byte(`{"out":1}`)
-		if err := j.Save(t.Context(), row); err != nil {
+		if err := j.Runs.Save(t.Context(), row); err != nil {
 			t.Fatal(err)
 		}
-		got, err := j.Run(t.Context(), "b")
+		got, err := j.Runs.Get(t.Context(), "b")
 		if err != nil || got.State != "running" || string(got.Record) != `{"id":"b","n":1}` || string(got.Output) != `{"out":1}` || string(got.Input) != `{"of":"b"}` {
 			t.Errorf("%+v, %v", got, err)
 		}
 	}},
 	{"nothing is saved of a run that isn't there", func(t *testing.T, j journal) {
-		if err := j.Save(t.Context(), rowOf("x", "", "x")); !fault.Is(err, fault.NotFound) {
+		if err := j.Runs.Save(t.Context(), rowOf("x", "", "x")); !fault.Is(err, fault.NotFound) {
 			t.Errorf("%v", err)
 		}
-		if _, err := j.Run(t.Context(), "x"); !fault.Is(err, fault.NotFound) {
+		if _, err := j.Runs.Get(t.Context(), "x"); !fault.Is(err, fault.NotFound) {
 			t.Errorf("then it is there: %v", err)
 		}
 	}},
@@ -98,23 +105,23 @@ var journalCases = []struct {
 		wantRows(t, j, store.Filter{Root: "d", Limit: 10}, "d")
 	}},
 	{"the run of a key", func(t *testing.T, j journal) {
-		if id, fingerprint, err := j.ByKey(t.Context(), "k"); id != "b" || fingerprint != "f" || err != nil {
+		if id, fingerprint, err := j.Keys.Get(t.Context(), "k"); id != "b" || fingerprint != "f" || err != nil {
 			t.Errorf("%s %s %v", id, fingerprint, err)
 		}
-		if _, _, err := j.ByKey(t.Context(), "another"); !fault.Is(err, fault.NotFound) {
+		if _, _, err := j.Keys.Get(t.Context(), "another"); !fault.Is(err, fault.NotFound) {
 			t.Errorf("%v", err)
 		}
-		if _, _, err := j.ByKey(t.Context(), ""); !fault.Is(err, fault.NotFound) {
+		if _, _, err := j.Keys.Get(t.Context(), ""); !fault.Is(err, fault.NotFound) {
 			t.Errorf("no key: %v", err)
 		}
 	}},
 	{"a key that is taken takes nothing", func(t *testing.T, j journal) {
 		var taken *store.Taken
-		err := j.Insert(t.Context(), rowOf("x", "", "x"), store.Key{Value: "k", Fingerprint: "g"})
+		err := j.Runs.Insert(t.Context(), rowOf("x", "", "x"), store.Key{Value: "k", Fingerprint: "g"})
 		if !errors.As(err, &taken) || taken.Run != "b" || taken.Fingerprint != "f" {
 			t.Errorf("%v", err)
 		}
-		if _, err := j.Run(t.Context(), "x"); !fault.Is(err, fault.NotFound) {
+		if _, err := j.Runs.Get(t.Context(), "x"); !fault.Is(err, fault.NotFound) {
 			t.Errorf("its run is there: %v", err)
 		}
 	}},
@@ -122,7 +129,7 @@ var journalCases = []struct {
 
 func wantRows(t *testing.T, j journal, f store.Filter, want ...string) {
 	t.Helper()
-	page, err := j.Runs(context.WithoutCancel(t.Context()), f)
+	page, err := j.Runs.List(context.WithoutCancel(t.Context()), f)
 	var got []string
 	for _, row := range page.Runs {
 		got = append(got, row.ID)

@@ -1,5 +1,7 @@
 // Package dockertest gives tests the real engine.
 //
+// It must not know capsules.
+//
 // Its Go API may change with every release: see docs/stability.md.
 package dockertest
 

@@ -1,3 +1,12 @@
+// Package check holds an agent elsewhere against the A2A protocol.
+//
+// Agent makes all calls that the rules need (gather), then judges what came (the table rules). The bounds and the
+// checks of answers are those that the client goes by.
+//
+// No report holds a value from a card, an answer or a secret: it names members, rules, states and status codes, and the
+// caller's own address.
+//
+// It must not know runs, units, engines, or a terminal.
 package check
 
 import (
@@ -9,7 +18,7 @@ import (
 	"time"
 
 	"github.com/agent-on-demand/aod/api/fault"
-	"github.com/agent-on-demand/aod/client/agenthttp/check"
+	"github.com/agent-on-demand/aod/internal/checklist"
 	"github.com/agent-on-demand/aod/internal/pause"
 	"github.com/agent-on-demand/aod/internal/peer/a2apeer"
 )
@@ -23,6 +32,10 @@ const hello = "Hello"
 // lookTime is how long the check waits before it looks at a task again.
 const lookTime = 200 * time.Millisecond
 
+// settleTime is how long an agent may take to let go of a task after its end was seen. Servers store the end first, and
+// those of the protocol's Go SDK answer a message with an internal error until the execution is gone as well.
+const settleTime = 2 * time.Second
+
 // Options configure a check of an agent.
 type Options struct {
 	Call a2apeer.Options // how the agent is asked, and where it is
@@ -34,23 +47,23 @@ type Options struct {
 
 // Agent asks an agent and judges what it answers. Its task runs up to three times. The error is an Input fault for an
 // invalid address, token or input, or the end of ctx. An agent that can't be reached is a failed rule.
-func Agent(ctx context.Context, opts Options) (check.Report, error) {
+func Agent(ctx context.Context, opts Options) (checklist.Report, error) {
 	client, err := a2apeer.New(opts.Call)
 	if err != nil {
-		return check.Report{}, err
+		return checklist.Report{}, err
 	}
 	e := &examiner{client: client, timeout: opts.Timeout}
 	if e.timeout <= 0 {
 		e.timeout = DefaultTimeout
 	}
 	if e.parts, err = partsOf(opts.Inputs); err != nil {
-		return check.Report{}, err
+		return checklist.Report{}, err
 	}
 	found := e.gather(ctx)
 	if ctx.Err() != nil {
-		return check.Report{}, context.Cause(ctx)
+		return checklist.Report{}, context.Cause(ctx)
 	}
-	return found.report(opts.Call.URL), nil
+	return checklist.Report{Target: opts.Call.URL, Checks: checklist.Judge(rules(), found)}, nil
 }
 
 // partsOf returns the parts of the check's messages.
@@ -201,12 +214,30 @@ func (e *examiner) afterwards(ctx context.Context, found *evidence) {
 	id := found.sent.task.ID
 	task, err := e.agent.Get(ctx, id)
 	found.looked = told{task: task, err: err, made: true}
-	_, found.ended = e.agent.Cancel(ctx, id)
-	late := e.message()
-	late.Task, late.Context = id, found.sent.task.Context
-	_, found.after = e.agent.Send(ctx, late)
+	found.ended = e.settled(ctx, func() error {
+		_, err := e.agent.Cancel(ctx, id)
+		return err
+	})
+	found.after = e.settled(ctx, func() error {
+		late := e.message()
+		late.Task, late.Context = id, found.sent.task.Context
+		_, err := e.agent.Send(ctx, late)
+		return err
+	})
 	if found.card.Streams {
 		_, found.resub = e.agent.Subscribe(ctx, a2apeer.Task{ID: id}, func(a2apeer.Task) error { return nil })
+	}
+}
+
+// settled asks something of a task that is over, and asks again for a while if the agent fails instead of refusing it.
+func (e *examiner) settled(ctx context.Context, ask func() error) error {
+	limited, stop := context.WithTimeout(ctx, min(e.timeout, settleTime))
+	defer stop()
+	for {
+		err := ask()
+		if err == nil || fault.KindOf(err) != fault.Internal || pause.For(limited, lookTime) != nil {
+			return err
+		}
 	}
 }
 

@@ -5,21 +5,22 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 
-	"github.com/agent-on-demand/aod/client/agenthttp/check"
+	"github.com/agent-on-demand/aod/internal/checklist"
 	"github.com/agent-on-demand/aod/internal/peer/a2apeer"
 	"github.com/agent-on-demand/aod/internal/peer/a2apeer/peertest"
 )
 
 // verdicts are those of a report that aren't a pass, by rule.
-func verdicts(t *testing.T, opts Options) map[string]check.Result {
+func verdicts(t *testing.T, opts Options) map[string]checklist.Result {
 	t.Helper()
 	r, err := Agent(t.Context(), opts)
 	if err != nil {
 		t.Fatal(err)
 	}
-	found := map[string]check.Result{}
+	found := map[string]checklist.Result{}
 	for _, result := range r.Checks {
 		found[result.ID] = result
 	}
@@ -34,7 +35,7 @@ func TestAGoodAgentFailsNothing(t *testing.T) {
 		for _, streams := range []bool{true, false} {
 			far := peertest.New(t, form, streams)
 			for id, result := range verdicts(t, Options{Call: a2apeer.Options{URL: far.URL}}) {
-				if result.Verdict == check.Fail {
+				if result.Verdict == checklist.Fail {
 					t.Errorf("%s, streams %v: %s: %s", form.Name(), streams, id, result.Why)
 				}
 			}
@@ -48,7 +49,7 @@ func TestAGoodAgentFailsNothing(t *testing.T) {
 func TestATaskThatGoesOnIsCancelled(t *testing.T) {
 	far := peertest.New(t, peertest.Forms[0], false)
 	got := verdicts(t, Options{Call: a2apeer.Options{URL: far.URL}, Inputs: []byte(`{"message":"wait"}`), Timeout: 500e6})
-	if got["cancel"].Verdict != check.Pass || got["send-completed"].Verdict != check.Fail || far.Cancels() == 0 {
+	if got["cancel"].Verdict != checklist.Pass || got["send-completed"].Verdict != checklist.Fail || far.Cancels() == 0 {
 		t.Errorf("%+v %+v", got["cancel"], got["send-completed"])
 	}
 }
@@ -71,8 +72,41 @@ func TestATaskThatEndsAsItIsToBeCancelledIsNoBreach(t *testing.T) {
 		return false
 	})
 	got := verdicts(t, Options{Call: a2apeer.Options{URL: far.URL}, Inputs: []byte(`{"message":"wait"}`), Timeout: 2e9})
-	if result := got["cancel"]; result.Verdict != check.Advice || !strings.Contains(result.Why, "over by itself") {
+	if result := got["cancel"]; result.Verdict != checklist.Advice || !strings.Contains(result.Why, "over by itself") {
 		t.Errorf("%+v", result)
+	}
+}
+
+func TestATaskIsLetGoOfALittleAfterItsEnd(t *testing.T) {
+	for name, c := range map[string]struct {
+		failures int64 // of messages to the task that is over
+		fails    bool
+	}{
+		"an agent that takes a moment":  {1, false},
+		"an agent that goes on failing": {1 << 30, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			far := peertest.New(t, peertest.Forms[1], false)
+			var sent atomic.Int64
+			far.Gate(func(w http.ResponseWriter, r *http.Request) bool {
+				if !strings.HasSuffix(r.URL.Path, "message:send") {
+					return true
+				}
+				if n := sent.Add(1); n == 1 || n > 1+c.failures {
+					return true
+				}
+				w.Header().Set("Content-Type", "application/json")
+				w.WriteHeader(http.StatusInternalServerError)
+				_, _ = io.WriteString(w, `{"error":{"code":500,"status":"INTERNAL","message":"still at it"}}`)
+				return false
+			})
+			got := verdicts(t, Options{Call: a2apeer.Options{URL: far.URL}})
+			result := got["error-message-ended"]
+			if (result.Verdict == checklist.Fail) != c.fails || result.Verdict == checklist.NotApplicable {
+				t.Errorf("%+v", result)
+			}
+		})
 	}
 }
 
@@ -106,7 +140,7 @@ func TestABreachIsFound(t *testing.T) {
 			}))
 			t.Cleanup(s.Close)
 			got := verdicts(t, Options{Call: a2apeer.Options{URL: s.URL, Token: "s3cret"}})
-			if result := got[c.rule]; result.Verdict != check.Fail || !strings.Contains(result.Why, c.says) {
+			if result := got[c.rule]; result.Verdict != checklist.Fail || !strings.Contains(result.Why, c.says) {
 				t.Errorf("%+v", result)
 			}
 			for _, result := range got {

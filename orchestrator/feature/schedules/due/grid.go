@@ -69,7 +69,7 @@ func (r *reader) at(text string, zone *time.Location) times {
 		}
 		return r.within(at)
 	}
-	r.add("/at", "%s is no time", fault.Quote(text)).
+	r.add("/at", "cannot read %s as a time", fault.Quote(text)).
 		Hint = "a local time such as 2026-12-01T09:00, or one with its offset such as 2026-12-01T09:00+01:00"
 	return nil
 }

@@ -1,3 +1,17 @@
+// Package due says at which times a schedule is due: it reads the times of a specification
+// and finds the next one after another. It is pure: it knows no clock, no store and no runs.
+//
+//	Read        a specification becomes a Plan, or all its problems at once
+//	Plan.Next   the first time after another; the zero time where there is none
+//	Plan.Delay  by how much the occurrences of a name are late, which is the jitter
+//
+// Where a zone changes its offset, expressions go by Debian's cron. One with a `*` in its minute
+// or its hour goes by elapsed time: what the clock of the zone skips is left out, and what it
+// shows twice comes twice. Any other one is of fixed times, each of which comes once a day: one
+// that the clock skips comes at the first instant after the gap, one that it shows twice comes
+// at the first of both. A date that the zone doesn't have at all has no times.
+//
+// Its Go API may change with every release: see docs/stability.md.
 package due
 
 import (
@@ -23,9 +37,10 @@ const (
 	MaxJitter  = 24 * time.Hour
 	MaxCount   = 100_000
 	MaxNote    = 1000 // characters
-
-	defaultGrace = time.Hour
 )
+
+// DefaultGrace is the grace of a specification that names none.
+const DefaultGrace = time.Hour
 
 // Plan is when a schedule is due, and what becomes of occurrences that can't be in time.
 type Plan struct {
@@ -55,7 +70,7 @@ func Read(spec api.ScheduleSpec, made time.Time) (*Plan, error) {
 	p.Missed = oneOf(&r, "/missed", spec.Missed, api.MissedLast, api.MissedSkip, api.MissedAll)
 	p.Overlap = oneOf(&r, "/overlap", spec.Overlap, api.OverlapSkip, api.OverlapQueue, api.OverlapCancel,
 		api.OverlapAllow)
-	p.Grace = r.duration("/grace", spec.Grace, 0, MaxGrace, defaultGrace)
+	p.Grace = r.duration("/grace", spec.Grace, 0, MaxGrace, DefaultGrace)
 	p.Timeout = r.duration("/timeout", spec.Timeout, time.Millisecond, MaxTimeout, 0)
 	p.Jitter = r.duration("/jitter", spec.Jitter, 0, MaxJitter, 0)
 	if spec.Count < 0 || spec.Count > MaxCount {

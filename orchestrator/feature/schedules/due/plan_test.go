@@ -45,7 +45,7 @@ func TestWhatIsWrongIsFoundInItsField(t *testing.T) {
 		{api.ScheduleSpec{Every: "9s"}, "/every", "9s"},
 		{api.ScheduleSpec{Every: "1ns"}, "/every", "isn't a duration"},
 		{api.ScheduleSpec{Every: "1h", Timezone: "UTC"}, "/timezone", "no zone"},
-		{api.ScheduleSpec{At: "tomorrow"}, "/at", "is no time"},
+		{api.ScheduleSpec{At: "tomorrow"}, "/at", "as a time"},
 		{api.ScheduleSpec{At: "2011-12-30T09:00", Timezone: "Pacific/Apia"}, "/at", "no such date"},
 		{api.ScheduleSpec{At: "9999-12-30T09:00"}, "/at", "out of range"},
 		{api.ScheduleSpec{Cron: "@daily", Missed: "some"}, "/missed", "none of the words"},

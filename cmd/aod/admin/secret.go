@@ -1,0 +1,108 @@
+package admin
+
+import (
+	"github.com/spf13/cobra"
+
+	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/cmd/aod/cli"
+	"github.com/agent-on-demand/aod/cmd/aod/ui"
+	"github.com/agent-on-demand/aod/internal/secrets"
+)
+
+// SecretCommand is `aod secret`.
+func SecretCommand(env *cli.Env) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "secret",
+		Short: "Keep the secrets that units and settings name",
+		Long: `Keep secrets: the keys of providers of models, of agents elsewhere and of other services, which
+units and settings name. Each is a file of mode 600 in the directory of the setting secrets,
+read when it is needed: a change counts at once. Nothing prints one.`,
+		Example: "  aod secret set OPENAI_API_KEY <key.txt\n  aod secret ls\n  aod secret rm OPENAI_API_KEY",
+		Args:    cli.Exactly(0, "set, ls or rm"),
+		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.PersistentFlags().String("config", "", "a YAML file of settings (AOD_CONFIG)")
+	cmd.AddCommand(secretSetCommand(env), secretListCommand(env), secretRemoveCommand(env))
+	return cmd
+}
+
+// keptSecrets are the secrets in the directory of the setting.
+func keptSecrets(cmd *cobra.Command) (secrets.Files, error) {
+	c, err := cli.LoadConfig(cmd)
+	if err != nil {
+		return secrets.Files{}, err
+	}
+	return secrets.Files{Dir: c.Secrets}, nil
+}
+
+func secretSetCommand(env *cli.Env) *cobra.Command {
+	return &cobra.Command{
+		Use:     "set NAME",
+		Short:   "Keep what comes on stdin as a secret, also in place of one of that name",
+		Example: "  aod secret set OPENAI_API_KEY <key.txt\n  pass show openai | aod secret set OPENAI_API_KEY",
+		Args:    cli.Exactly(1, "a name for the secret"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			kept, err := keptSecrets(cmd)
+			if err != nil {
+				return err
+			}
+			if env.StdinIsTerminal() {
+				return fault.New(fault.Input, "a terminal would show the secret").
+					WithHint("give it on stdin: `aod secret set NAME <FILE`, or from a program that keeps passwords")
+			}
+			if err := kept.Set(args[0], env.In); err != nil {
+				return err
+			}
+			env.Note("%s is kept in %s", ui.Printable(args[0]), kept.Dir)
+			return nil
+		},
+	}
+}
+
+func secretListCommand(env *cli.Env) *cobra.Command {
+	return &cobra.Command{
+		Use:     "ls",
+		Short:   "List the names of the secrets",
+		Example: "  aod secret ls",
+		Args:    cli.Exactly(0, "nothing but flags"),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			kept, err := keptSecrets(cmd)
+			if err != nil {
+				return err
+			}
+			all, err := kept.List()
+			if err != nil {
+				return err
+			}
+			table := ui.NewTable(env.Out, "NAME", "CHANGED", "PROBLEM")
+			for _, one := range all {
+				problem := ""
+				if one.Problem != nil {
+					problem = one.Problem.Msg
+				}
+				ui.Row(table, one.Name, ui.Time(one.Changed), problem)
+			}
+			return table.Flush()
+		},
+	}
+}
+
+func secretRemoveCommand(env *cli.Env) *cobra.Command {
+	return &cobra.Command{
+		Use:     "rm NAME",
+		Short:   "Remove a secret",
+		Example: "  aod secret rm OPENAI_API_KEY",
+		Args:    cli.Exactly(1, "the name of a secret"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			kept, err := keptSecrets(cmd)
+			if err != nil {
+				return err
+			}
+			if err := kept.Remove(args[0]); err != nil {
+				return err
+			}
+			env.Note("%s is removed", ui.Printable(args[0]))
+			return nil
+		},
+	}
+}

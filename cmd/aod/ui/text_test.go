@@ -1,0 +1,36 @@
+package ui
+
+import (
+	"testing"
+	"time"
+)
+
+func TestOnlyTheEndOfAProgressBarIsShown(t *testing.T) {
+	for line, want := range map[string]string{"a": "a", "5%\r10%\rdone": "done", "5%\r10%\r": "10%", "\r": ""} {
+		if got := Settled(line); got != want {
+			t.Errorf("settled(%q) = %q, want %q", line, got, want)
+		}
+	}
+}
+
+func TestBytesText(t *testing.T) {
+	for n, want := range map[int64]string{0: "0 B", 1023: "1023 B", 1024: "1.0 KiB", 200 << 20: "200.0 MiB", 3 << 40: "3.0 TiB", 1 << 62: "4194304.0 TiB"} {
+		if got := Bytes(n); got != want {
+			t.Errorf("bytesText(%d) = %q, want %q", n, got, want)
+		}
+	}
+}
+
+func TestAgesAndDurations(t *testing.T) {
+	for d, want := range map[time.Duration]string{-time.Second: "0s", 59 * time.Second: "59s", time.Hour: "1h", 90 * time.Minute: "1h", 47 * time.Hour: "47h", 72 * time.Hour: "3d"} {
+		if got := Age(d); got != want {
+			t.Errorf("ageText(%v) = %q, want %q", d, got, want)
+		}
+	}
+	from := time.Now()
+	for d, want := range map[time.Duration]string{1234 * time.Microsecond: "1ms", 1234 * time.Millisecond: "1.2s", 3*time.Minute + 1600*time.Millisecond: "3m2s"} {
+		if got := Took(&from, nil, from.Add(d)); got != want {
+			t.Errorf("durationText(%v) = %q, want %q", d, got, want)
+		}
+	}
+}

@@ -1,0 +1,241 @@
+package gateway
+
+import (
+	"bytes"
+	"strconv"
+	"strings"
+
+	"github.com/agent-on-demand/aod/handoff/gateway/catalog"
+	"github.com/agent-on-demand/aod/internal/wire/strictjson"
+)
+
+// meter reads the usage of an answer beside it.
+type meter struct {
+	dialect catalog.Dialect
+	usage   Usage
+	known   bool // the provider has said what all of it took
+	about   About
+}
+
+// maxCount is a count of tokens that no provider reaches.
+const maxCount = 1 << 40
+
+// plain reads an answer that isn't streamed.
+func (m *meter) plain(body []byte) {
+	m.take(member(body, "usage"), true)
+	m.about.whole(m.dialect, body)
+}
+
+// take reads a usage object. final says that the counts are those of the whole answer.
+func (m *meter) take(object []byte, final bool) {
+	if len(object) == 0 || object[0] != '{' {
+		return
+	}
+	u, ok := m.usage, true
+	read := func(into *int64, path ...string) bool {
+		value := member(object, path...)
+		if isNull(value) {
+			return false
+		}
+		n, err := strconv.ParseInt(string(value), 10, 64)
+		ok = ok && err == nil && n >= 0 && n < maxCount
+		*into = n
+		return true
+	}
+	counted := m.readCounts(&u, read)
+	if !ok {
+		return
+	}
+	m.usage, m.known = u, m.known || final && counted
+}
+
+// readCounts reports whether the counts are there that every answer has.
+func (m *meter) readCounts(u *Usage, read func(*int64, ...string) bool) bool {
+	switch m.dialect {
+	case catalog.Messages:
+		return readMessages(u, read)
+	case catalog.Responses:
+		read(&u.Cached, "input_tokens_details", "cached_tokens")
+		read(&u.Reasoning, "output_tokens_details", "reasoning_tokens")
+		return read(&u.Input, "input_tokens") && read(&u.Output, "output_tokens")
+	case catalog.Embeddings:
+		return read(&u.Input, "prompt_tokens") || read(&u.Input, "total_tokens")
+	}
+	read(&u.Cached, "prompt_tokens_details", "cached_tokens")
+	read(&u.Reasoning, "completion_tokens_details", "reasoning_tokens")
+	return read(&u.Input, "prompt_tokens") && read(&u.Output, "completion_tokens")
+}
+
+// readMessages adds what was cached to the input, which doesn't hold it there.
+func readMessages(u *Usage, read func(*int64, ...string) bool) bool {
+	plain := u.Input - u.Cached - u.CacheWrite
+	read(&plain, "input_tokens")
+	read(&u.Cached, "cache_read_input_tokens")
+	read(&u.CacheWrite, "cache_creation_input_tokens")
+	u.Input = plain + u.Cached + u.CacheWrite
+	return read(&u.Output, "output_tokens")
+}
+
+// what an event of a stream is.
+type what uint8
+
+const (
+	nothing   what = iota // a comment, a ping, an empty one
+	content               // or anything else that a client reads
+	failed                // an error
+	usageOnly             // the counts that were asked for by the gateway, perhaps
+	terminal              // the last one
+)
+
+// event reads an event of a stream.
+func (m *meter) event(raw []byte) what {
+	data := eventData(raw)
+	switch {
+	case len(data) == 0 || isPing(data):
+		return nothing
+	case m.dialect == catalog.Messages:
+		return m.messagesEvent(data)
+	case m.dialect == catalog.Responses:
+		return m.responsesEvent(data)
+	}
+	return m.chatEvent(data)
+}
+
+// isPing is true of a sign of life, which some servers send in every dialect.
+func isPing(data []byte) bool {
+	const most = 64
+	return len(data) < most && bytes.Contains(data, []byte(`"ping"`)) && textOf(member(data, "type")) == "ping"
+}
+
+func (m *meter) chatEvent(data []byte) what {
+	if string(bytes.TrimSpace(data)) == "[DONE]" {
+		return terminal
+	}
+	if bytes.Contains(data, []byte(`"error"`)) && !isNull(member(data, "error")) {
+		return failed
+	}
+	m.about.event(m.dialect, data)
+	if !bytes.Contains(data, []byte(`"usage"`)) {
+		return content
+	}
+	usage := member(data, "usage")
+	m.take(usage, true)
+	if choices := member(data, "choices"); !isNull(usage) && isEmptyList(choices) {
+		return usageOnly
+	}
+	return content
+}
+
+func isEmptyList(value []byte) bool {
+	return len(value) > 1 && value[0] == '[' && len(bytes.TrimSpace(value[1:len(value)-1])) == 0
+}
+
+func (m *meter) messagesEvent(data []byte) what {
+	switch textOf(member(data, "type")) {
+	case "error":
+		return failed
+	case "message_start":
+		m.take(member(data, "message", "usage"), false)
+		m.about.event(m.dialect, data)
+	case "message_delta":
+		m.take(member(data, "usage"), true)
+		m.about.event(m.dialect, data)
+	case "message_stop":
+		return terminal
+	}
+	return content
+}
+
+func (m *meter) responsesEvent(data []byte) what {
+	if !bytes.Contains(data, []byte(`"response.completed"`)) &&
+		!bytes.Contains(data, []byte(`"response.incomplete"`)) &&
+		!bytes.Contains(data, []byte(`"response.failed"`)) && !bytes.Contains(data, []byte(`"error"`)) {
+		return content
+	}
+	switch textOf(member(data, "type")) {
+	case "error":
+		return failed
+	case "response.completed", "response.incomplete", "response.failed":
+		m.take(member(data, "response", "usage"), true)
+		m.about.event(m.dialect, data)
+		return terminal
+	}
+	return content
+}
+
+// textOf reads a JSON text; of anything else it is "".
+func textOf(value []byte) string {
+	if len(value) < 2 || value[0] != '"' || strictjson.Check(value, strictjson.Rules{Ambiguous: true}) != nil {
+		return ""
+	}
+	return strictjson.Text(value)
+}
+
+// About is what a provider says of its answer, beside its content and its usage.
+type About struct {
+	ID, Model string   // "" where it says nothing, or no plain name
+	Reasons   []string // why it ended
+}
+
+// whole reads an answer that isn't streamed, or the object of one that stands in an event.
+func (a *About) whole(d catalog.Dialect, body []byte) {
+	a.names(body)
+	switch d {
+	case catalog.Chat:
+		a.choices(member(body, "choices"))
+	case catalog.Responses:
+		a.reason(member(body, "status"))
+	case catalog.Messages:
+		a.reason(member(body, "stop_reason"))
+	}
+}
+
+func (a *About) names(object []byte) {
+	a.ID, a.Model = plainName(member(object, "id")), plainName(member(object, "model"))
+}
+
+// event reads an event of a stream: its first one, and those that say why it ended.
+func (a *About) event(d catalog.Dialect, data []byte) {
+	switch d {
+	case catalog.Chat:
+		if a.Model == "" {
+			a.names(data)
+		}
+		if bytes.Contains(data, []byte(`"finish_reason":"`)) || bytes.Contains(data, []byte(`"finish_reason": "`)) {
+			a.choices(member(data, "choices"))
+		}
+	case catalog.Responses:
+		a.whole(d, member(data, "response"))
+	case catalog.Messages:
+		if message := member(data, "message"); message != nil {
+			a.names(message)
+		}
+		a.reason(member(data, "delta", "stop_reason"))
+	}
+}
+
+func (a *About) choices(list []byte) {
+	for choice := range strictjson.Elements(list) {
+		a.reason(member(choice, "finish_reason"))
+	}
+}
+
+func (a *About) reason(value []byte) {
+	if name := plainName(value); name != "" && len(a.Reasons) < maxChoices {
+		a.Reasons = append(a.Reasons, name)
+	}
+}
+
+// plainName returns a JSON text that is a name as providers give them, "" for any other.
+func plainName(value []byte) string {
+	const most = 128
+	const signs = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._:/@-"
+	if len(value) > most {
+		return ""
+	}
+	name := textOf(value)
+	if strings.Trim(name, signs) != "" {
+		return ""
+	}
+	return name
+}

@@ -1,0 +1,234 @@
+package gateway
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"slices"
+
+	"github.com/agent-on-demand/aod/handoff/gateway/cassette"
+	"github.com/agent-on-demand/aod/internal/pause"
+	"github.com/agent-on-demand/aod/internal/wire/httpwire"
+)
+
+// attemptsEach is how often a provider is asked, before the next one is.
+const attemptsEach = 3
+
+// providers answer what nobody has answered before, one of those on the target's routes.
+type providers struct {
+	gw      *Gateway
+	session *Session
+	q       *request
+	asked   cassette.Request
+	target  *target
+	header  http.Header // that goes on to them
+	meta    *Call
+	bill    *bill
+	stored  *storedAnswer
+
+	attempts int
+	about    About
+	server   string // the host of the latest one
+}
+
+func (p *providers) answer(ctx context.Context, to *reply) (bool, error) {
+	return true, p.record(to, p.lend(ctx, to))
+}
+
+// lend asks while others have the run's slot. The run has it again before it sees the end of the
+// answer.
+func (p *providers) lend(ctx context.Context, to *reply) error {
+	var up *upstream
+	err := context.Canceled // unless one is asked
+	wait := func() { up, err = p.ask(ctx, to) }
+	if turn := p.session.Turn; turn == nil {
+		wait()
+	} else {
+		turn.Await(ctx, wait)
+		if !turn.Regain(ctx) && err == nil {
+			err = cmp.Or(context.Cause(ctx), context.Canceled)
+		}
+	}
+	if up != nil {
+		defer up.close()
+	}
+	if err != nil {
+		return err
+	}
+	return to.finish(up)
+}
+
+// record tells a cassette what a provider has answered, also that it refused.
+func (p *providers) record(to *reply, err error) error {
+	if p.session.Record == nil {
+		return err
+	}
+	a, whole := to.kept.answer(to.status)
+	var refused *Refusal
+	if errors.As(err, &refused) && refused.passed != nil {
+		a, whole = cassette.Answer{Status: refused.Status, Type: typeJSON, Chunks: []cassette.Chunk{refused.passed}},
+			true
+	} else if err != nil {
+		return err
+	}
+	if whole {
+		if kept := p.session.Record.Keep(p.asked, a); kept != nil {
+			p.gw.opts.Logger.Warn("model call not recorded", "run", p.session.Run, "error", kept)
+		}
+	}
+	return err
+}
+
+// ask gets an answer of a provider: a plain one whole, a stream up to its last event, which
+// is held. It is stored then, and what it took is settled after that: where the process dies in
+// between, the answer is there, and is charged in full. An upstream has to be closed, also
+// after an error.
+func (p *providers) ask(ctx context.Context, to *reply) (up *upstream, err error) {
+	if p.bill.worst, err = p.target.worst(p.q, p.session.Limited); err != nil {
+		return nil, err
+	}
+	guess := p.q.guess()
+	leave, err := p.gw.gate("model "+p.q.model).enter(ctx, p.session.Run, guess)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { leave(guess - p.bill.spent.Amount.Tokens) }()
+	defer p.bill.giveBack(ctx)
+	if up, err = p.first(ctx); err != nil {
+		return nil, err
+	}
+	to.source = FromProvider
+	defer func() { p.about = up.meter.about }()
+	if up.events != nil {
+		if err := p.relay(ctx, up, to); err != nil {
+			return up, err
+		}
+	}
+	p.stored.storeAhead(ctx, &to.kept, up)
+	p.bill.settle(ctx, p.bill.charge(&up.meter))
+	up.leave() // the rest is the reader's time
+	return up, nil
+}
+
+// first asks one provider after the other, each up to three times, until one answers.
+func (p *providers) first(ctx context.Context) (*upstream, error) {
+	var last *failure
+	for _, r := range p.target.routes {
+		for n := range attemptsEach {
+			if n > 0 {
+				if err := p.backOff(ctx, n); err != nil {
+					return nil, err
+				}
+			}
+			up, f := p.try(ctx, r)
+			if f == nil {
+				return up, nil
+			}
+			last = f
+			if f.billed {
+				p.bill.settleInFull(ctx)
+				p.meta.Again = true
+			}
+			if f.next == nobody {
+				return nil, f.refusal
+			}
+			if f.next == another {
+				break
+			}
+		}
+	}
+	return nil, last.refusal
+}
+
+// backOff waits before another attempt: half a second that doubles, more or less.
+func (p *providers) backOff(ctx context.Context, n int) error {
+	base := p.gw.opts.Backoff << (n - 1)
+	return pause.For(ctx, base/2+rand.N(base)) //nolint:gosec // it spreads requests, and guards nothing
+}
+
+// try makes one attempt at one provider, when it is its turn there.
+func (p *providers) try(ctx context.Context, r route) (*upstream, *failure) {
+	p.meta.Provider, p.meta.Upstream = r.use.Provider, r.use.Model
+	if err := p.bill.reserve(ctx); err != nil {
+		return nil, &failure{refusal: refusalOf(err), next: nobody}
+	}
+	gate := p.gw.gate("provider " + r.use.Provider)
+	leave, err := gate.enter(ctx, p.session.Run, 0)
+	if err != nil {
+		return nil, &failure{refusal: refusalOf(err), next: nobody}
+	}
+	p.attempts++
+	a := &attempt{opts: &p.gw.opts, run: p.session.Run, route: r, q: p.q, header: p.header}
+	up, f := a.open(ctx)
+	p.server = cmp.Or(a.server, p.server)
+	if f != nil {
+		leave(0)
+		if f.after > 0 {
+			gate.pause(f.after)
+		}
+		return nil, f
+	}
+	up.leave = func() { leave(0) }
+	return up, nil
+}
+
+// relay passes the events of a stream on as they came, up to the last one, which is held.
+func (p *providers) relay(ctx context.Context, u *upstream, to *reply) error {
+	to.start(u)
+	raw, kind := slices.Concat(u.head, u.held), u.kind
+	u.head, u.held = nil, nil
+	for {
+		switch {
+		case u.quotesKey(raw):
+			return p.cutOff(ctx, quotedKey("").refusal)
+		case kind == terminal:
+			u.held = raw
+			return nil
+		case kind == usageOnly && !p.q.wantsUsage():
+		default:
+			if err := to.write(raw); err != nil {
+				return p.hungUp(ctx, err)
+			}
+		}
+		var err error
+		raw, err = u.events.next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return p.endedEarly(ctx, err)
+		}
+		kind = u.meter.event(raw)
+	}
+}
+
+// hungUp charges for an answer that nobody reads any more.
+func (p *providers) hungUp(ctx context.Context, err error) error {
+	p.bill.settleInFull(ctx)
+	if cause := context.Cause(ctx); cause != nil {
+		return cause
+	}
+	return errors.Join(errGone, err)
+}
+
+// endedEarly charges for a stream that broke off.
+func (p *providers) endedEarly(ctx context.Context, err error) error {
+	if cause := context.Cause(ctx); cause != nil {
+		return p.hungUp(ctx, cause)
+	}
+	refusal := refuse(http.StatusBadGateway, RuleProvider, "the answer of the provider %s broke off", p.meta.Provider).
+		hint("ask again").because(err)
+	if errors.Is(err, httpwire.ErrSilent) || errors.Is(err, context.Canceled) { // of its own request, not of the run's
+		refusal = refuse(http.StatusGatewayTimeout, RuleSilent, "the provider %s fell silent", p.meta.Provider).
+			hint("ask again").because(httpwire.ErrSilent)
+	}
+	return p.cutOff(ctx, refusal)
+}
+
+func (p *providers) cutOff(ctx context.Context, refusal *Refusal) error {
+	p.bill.settleInFull(ctx)
+	return refusal
+}

@@ -1,0 +1,203 @@
+package pushes
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/orchestrator/feature"
+	"github.com/agent-on-demand/aod/orchestrator/run"
+	"github.com/agent-on-demand/aod/orchestrator/store"
+)
+
+// Feature implements feature.Feature: it tells receivers elsewhere what happens in runs.
+type Feature struct {
+	opts    Options
+	render  Render // nil: nothing is told
+	library feature.Library
+	gate    feature.Gate
+	store   *store.Store
+	logger  *slog.Logger
+	figures *figures
+}
+
+// NewFeature returns a Feature that tells nothing before Render was called.
+func NewFeature(opts Options) *Feature {
+	return &Feature{opts: opts.withDefaults(), figures: newFigures()}
+}
+
+// Render has bodies made by render, from Run on.
+func (f *Feature) Render(render Render) { f.render = render }
+
+// Init implements feature.Initializer. Runs that end with the process tell nobody.
+func (f *Feature) Init(p feature.Process) error {
+	f.library, f.gate, f.store, f.logger = p.Library, p.Gate, p.Store, p.Logger
+	f.figures.backlog = f.PushBacklog
+	return nil
+}
+
+// Collectors returns the metrics of all deliveries.
+func (f *Feature) Collectors() []prometheus.Collector { return f.figures.collectors() }
+
+// Run implements feature.Runner: it makes the deliveries that are due, until ctx ends. What earlier processes
+// left is among them.
+func (f *Feature) Run(ctx context.Context) {
+	if f.render == nil {
+		return
+	}
+	opts := f.opts
+	opts.Logger, opts.Told = f.logger, f.figures.tried
+	New(OverStore(f.store.Deliveries), f.render, opts).Run(ctx, f.store.Deliveries.News())
+}
+
+type targetsKey struct{}
+
+// WithTargets has receivers told of the run that is asked for with a context, from its first event on.
+func (*Feature) WithTargets(ctx context.Context, targets []api.PushConfig) context.Context {
+	return context.WithValue(ctx, targetsKey{}, targets)
+}
+
+// Join implements feature.Feature.
+func (f *Feature) Join(ctx context.Context, _ *run.Run, caller feature.Part) feature.Part {
+	p := &part{feature: f}
+	if caller == nil {
+		p.targets, _ = ctx.Value(targetsKey{}).([]api.PushConfig)
+	}
+	return p
+}
+
+type part struct {
+	feature.Indifferent
+	feature *Feature
+	targets []api.PushConfig
+}
+
+// Prepare implements feature.Part: each push gets an id.
+func (p *part) Prepare(ctx context.Context) (rows []store.WithRun, err error) {
+	if len(p.targets) > store.MaxPushes {
+		return nil, fault.New(fault.TooLarge, "the run would have %d pushes; %d are allowed", len(p.targets),
+			store.MaxPushes).WithHint("leave some out")
+	}
+	for _, c := range p.targets {
+		push, err := p.feature.pushOf(ctx, c)
+		if err != nil {
+			return nil, err
+		}
+		if push.ID == "" {
+			if push.ID, err = run.NewID(); err != nil {
+				return nil, err
+			}
+		}
+		rows = append(rows, push)
+	}
+	return rows, nil
+}
+
+// pushOf checks what a client says of a receiver.
+func (f *Feature) pushOf(ctx context.Context, c api.PushConfig) (store.Push, error) {
+	if f == nil || f.render == nil {
+		return store.Push{}, fault.New(fault.Unsupported, "this server makes no pushes").
+			WithHint("follow the run's events, or have the operator set a2a.push")
+	}
+	t, err := TargetOf(ctx, c, f.opts.Door)
+	if err != nil {
+		return store.Push{}, err
+	}
+	return store.Push{
+		ID: c.ID, URL: t.URL, Host: t.Host, Token: t.Token, Scheme: t.Scheme, Credentials: t.Credentials,
+		CreatedAt: time.Now().UTC(),
+	}, nil
+}
+
+// CreatePush has a receiver told of what happens in a run from now on. A push of the same id gets
+// this receiver, and one without an id that is like another is that one. The error is a fault:
+// Unsupported where there are no pushes, Input with findings for a receiver that is refused,
+// NotFound for an unknown run, TooLarge if it has too many.
+func (f *Feature) CreatePush(ctx context.Context, id string, c api.PushConfig) (api.Push, error) {
+	if err := f.admits(ctx, id); err != nil {
+		return api.Push{}, err
+	}
+	p, err := f.pushOf(ctx, c)
+	if err != nil {
+		return api.Push{}, err
+	}
+	other, err := run.NewID()
+	if err != nil {
+		return api.Push{}, err
+	}
+	p.Run = id
+	stored, err := f.store.Pushes.Put(ctx, p, other)
+	if err != nil {
+		return api.Push{}, err
+	}
+	f.logger.Info("push stored", "run", id, "push", stored.Seq)
+	return shown(stored), nil
+}
+
+// admits returns a fault while nothing of a run may be changed, or where its client may not know of it.
+func (f *Feature) admits(ctx context.Context, id string) error {
+	if err := f.gate.Admits(ctx); err != nil {
+		return err
+	}
+	_, err := f.library.RunDir(ctx, id)
+	return err
+}
+
+// Push returns a push of a run as far as it is shown, or a NotFound fault.
+func (f *Feature) Push(ctx context.Context, id, pushID string) (api.Push, error) {
+	if _, err := f.library.RunDir(ctx, id); err != nil {
+		return api.Push{}, err
+	}
+	p, err := f.store.Pushes.Get(ctx, id, pushID)
+	if err != nil {
+		return api.Push{}, err
+	}
+	return shown(p), nil
+}
+
+// Pushes lists the pushes of a run, the oldest first. An unknown run is a NotFound fault.
+func (f *Feature) Pushes(ctx context.Context, id string) ([]api.Push, error) {
+	if f == nil {
+		return nil, fault.New(fault.Unsupported, "this server makes no pushes")
+	}
+	if _, err := f.library.RunDir(ctx, id); err != nil {
+		return nil, err
+	}
+	rows, err := f.store.Pushes.List(ctx, id)
+	all := make([]api.Push, 0, len(rows))
+	for _, p := range rows {
+		all = append(all, shown(p))
+	}
+	return all, err
+}
+
+// DeletePush has a receiver hear nothing more of a run, but for a request that is under way. A
+// push that isn't there is a NotFound fault.
+func (f *Feature) DeletePush(ctx context.Context, id, pushID string) error {
+	if err := f.admits(ctx, id); err != nil {
+		return err
+	}
+	return f.store.Pushes.Delete(ctx, id, pushID)
+}
+
+// PushBacklog returns how many events receivers still have to be told of.
+func (f *Feature) PushBacklog(ctx context.Context) (int64, error) {
+	if f.store == nil {
+		return 0, errors.New("no run outlives this process")
+	}
+	return f.store.Pushes.Backlog(ctx)
+}
+
+func shown(p store.Push) api.Push {
+	return api.Push{
+		ID: p.ID, URL: p.URL, Scheme: p.Scheme, CreatedAt: p.CreatedAt,
+		Deliveries: api.PushDeliveries{Delivered: p.Delivered, Waiting: p.Waiting, Lost: p.Lost},
+		TriedAt:    run.TimeOrNil(p.TriedAt), NextAt: run.TimeOrNil(p.NextAt), GivenUpAt: run.TimeOrNil(p.GivenUpAt),
+		Status: p.Status, Reason: api.PushEnd(p.Reason),
+	}
+}

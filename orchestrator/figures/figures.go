@@ -1,0 +1,161 @@
+// Package figures counts what goes on in a server: for its metrics, for who asks how it fares, and for each unit.
+//
+// It must not know how a run is led, or HTTP.
+//
+// Its Go API may change with every release: see docs/stability.md.
+package figures
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/orchestrator/feature"
+	"github.com/agent-on-demand/aod/orchestrator/metrics"
+	"github.com/agent-on-demand/aod/orchestrator/queue"
+	"github.com/agent-on-demand/aod/orchestrator/records"
+	"github.com/agent-on-demand/aod/orchestrator/run"
+	"github.com/agent-on-demand/aod/orchestrator/store"
+	"github.com/agent-on-demand/aod/orchestrator/turns"
+	"github.com/agent-on-demand/aod/runtime"
+)
+
+// Options are what Figures are taken of.
+type Options struct {
+	Store    *store.Store
+	Queue    *queue.Queue
+	Recent   *metrics.Recent
+	Sessions *turns.Registry
+	Kinds    run.Kinds
+	Features []feature.Feature
+	Slots    int    // how many runs go on at once
+	Home     string // on the disk whose room counts
+	Version  string // of the program
+}
+
+// Figures are those of a server. They are safe for concurrent use.
+type Figures struct{ opts Options }
+
+// New returns Figures.
+func New(opts Options) *Figures { return &Figures{opts} }
+
+// Collectors are the metrics of the kinds and of the features.
+func (f *Figures) Collectors() (all []prometheus.Collector) {
+	add := func(of any) {
+		if own, ok := of.(interface{ Collectors() []prometheus.Collector }); ok {
+			all = append(all, own.Collectors()...)
+		}
+	}
+	for kind := range f.opts.Kinds.Each() {
+		add(kind)
+	}
+	for _, feature := range f.opts.Features {
+		add(feature)
+	}
+	return all
+}
+
+// Now returns the current figures for the metrics.
+func (f *Figures) Now(ctx context.Context) (metrics.Figures, error) {
+	pool := f.Pool()
+	stats, err := f.stats(ctx, pool)
+	if err != nil {
+		return metrics.Figures{}, err
+	}
+	return metrics.Figures{Version: f.opts.Version, Stats: stats, Pool: pool}, nil
+}
+
+// Stats returns the figures of the moment.
+func (f *Figures) Stats(ctx context.Context) (api.Stats, error) { return f.stats(ctx, f.Pool()) }
+
+func (f *Figures) stats(ctx context.Context, pool api.PoolStats) (api.Stats, error) {
+	totals, err := f.opts.Store.Runs.Totals(ctx)
+	if err != nil {
+		return api.Stats{}, err
+	}
+	stats := api.Stats{Since: f.opts.Recent.Since, Slots: f.opts.Slots}
+	stats.Disk.StoredRuns, stats.Disk.StoredBytes = totals.Runs, totals.DiskBytes
+	stats.Disk.FreeBytes, _ = runtime.FreeBytes(f.opts.Home) // unknown is 0
+	stats.Pool = api.PoolSums{Size: pool.Size, Waiting: pool.Waiting}
+	stats.Memory.LimitBytes, stats.Memory.RunBytes = f.opts.Queue.Memory()
+	stats.Memory.PoolBytes = pool.UsedBytes
+	stats.Units, err = f.unitStats(ctx, &stats)
+	return stats, err
+}
+
+// unitStats returns the figures of each unit, and adds them up in all.
+func (f *Figures) unitStats(ctx context.Context, all *api.Stats) ([]api.UnitStats, error) {
+	live, err := f.opts.Store.Runs.Live(ctx)
+	if err != nil {
+		return nil, err
+	}
+	now := time.Now()
+	busy, waiting := f.opts.Queue.Counts()
+	all.Busy = busy
+	byUnit := map[string]map[api.Status]int64{}
+	for _, name := range f.opts.Recent.Names() {
+		byUnit[name] = map[api.Status]int64{}
+	}
+	for _, l := range live {
+		if byUnit[l.Unit] == nil {
+			byUnit[l.Unit] = map[api.Status]int64{}
+		}
+		byUnit[l.Unit][api.State(l.State).Status()] = l.Runs
+		if l.State == string(api.Idle) {
+			all.OldestWait = max(all.OldestWait, float64(now.Sub(l.Oldest).Milliseconds()))
+		}
+	}
+	units := []api.UnitStats{}
+	for name, states := range byUnit {
+		u := api.UnitStats{Unit: name, Live: states, Ended: map[api.Outcome]int64{}, Queued: waiting[name]}
+		f.opts.Recent.Figures(&u, f.opts.Queue.Lanes(name), now)
+		units = append(units, u)
+		all.Queued += u.Queued
+	}
+	slices.SortFunc(units, func(a, b api.UnitStats) int { return strings.Compare(a.Unit, b.Unit) })
+	return units, nil
+}
+
+// Pool returns the figures of the sandboxes that wait for runs.
+func (f *Figures) Pool() api.PoolStats {
+	for kind := range f.opts.Kinds.Each() {
+		if warmer, ok := kind.(run.Warmer); ok {
+			return warmer.Warmed()
+		}
+	}
+	return api.PoolStats{Units: []api.PoolUnit{}}
+}
+
+// OfUnit tells what goes on with a unit. It counts up to 1000 runs.
+func (f *Figures) OfUnit(ctx context.Context, name string) (*api.UnitStatus, error) {
+	status := &api.UnitStatus{Sessions: f.opts.Sessions.OpenOf(name)}
+	for _, joins := range f.opts.Features {
+		if reporter, ok := joins.(feature.Reporter); ok {
+			reporter.Report(name, status)
+		}
+	}
+	err := records.Each(ctx, f.opts.Store.Runs, store.Filter{Unit: name, Unfinished: true}, 1000, func(row store.Run) {
+		if row.State == string(api.Idle) {
+			status.Waiting++
+		} else {
+			status.Running++
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	last, err := f.opts.Store.Runs.List(ctx, store.Filter{Unit: name, Limit: 1})
+	if err != nil || len(last.Runs) == 0 {
+		return status, err
+	}
+	summary, err := records.Summary(last.Runs[0])
+	status.LastRun = &api.LastRun{
+		ID: summary.ID, State: summary.State, Outcome: summary.Outcome,
+		CreatedAt: summary.CreatedAt,
+	}
+	return status, err
+}

@@ -1,0 +1,96 @@
+package httpapi
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/internal/wire/httpwire"
+)
+
+// answerer answers requests that fail.
+type answerer struct {
+	log    requestLog
+	routes *routes
+}
+
+// answer turns an error into an answer. It is the only place that does.
+func (a answerer) answer(err error, c echo.Context) {
+	p := problemOf(err)
+	p.Run = runOf(c)
+	a.log.failure(c, p, err, c.Response().Committed)
+	if c.Response().Committed {
+		panic(http.ErrAbortHandler) // so that a partial answer doesn't look complete
+	}
+	header := c.Response().Header()
+	if p.MayRetry() {
+		header.Set(echo.HeaderRetryAfter, httpwire.RetryAfter)
+	}
+	contentType, body := a.routes.mountOf(c).shaped(p)
+	if err := writeJSON(c, p.Status, contentType, body); err != nil {
+		a.log.logger.DebugContext(c.Request().Context(), "answer not written", "error", err)
+	}
+}
+
+// problemOf is the part of an error that a client may know. Two answers are chosen by the
+// router and by net/http.
+func problemOf(err error) httpwire.Problem {
+	switch {
+	case errors.Is(err, echo.ErrMethodNotAllowed):
+		return httpwire.MethodNotAllowed()
+	case errors.Is(err, errRange):
+		return httpwire.StatusProblem(http.StatusRequestedRangeNotSatisfiable, "range_not_satisfiable",
+			"the file has no such range", "the header Content-Range says how long it is")
+	case errors.Is(err, echo.ErrNotFound):
+		err = fault.New(fault.NotFound, "there is nothing at this address").
+			WithHint("GET /openapi.json lists the addresses")
+	}
+	return httpwire.ProblemOf(err)
+}
+
+// recovered turns a panic into an error.
+func recovered(next echo.HandlerFunc) echo.HandlerFunc {
+	return func(c echo.Context) error {
+		return httpwire.Catch(func() error { return next(c) })
+	}
+}
+
+// reply answers with a value as JSON. HTML in strings isn't escaped.
+func reply(c echo.Context, status int, v any) error {
+	return writeJSON(c, status, httpwire.TypeJSON, v)
+}
+
+// replied answers with what was asked for, unless there is an error.
+func replied(c echo.Context, v any, err error) error {
+	if err != nil {
+		return err
+	}
+	return reply(c, http.StatusOK, v)
+}
+
+// stored answers with what is at an address now, and says so if it is new.
+func stored(c echo.Context, at string, v any, created bool, err error) error {
+	if err != nil {
+		return err
+	}
+	c.Response().Header().Set(echo.HeaderLocation, at)
+	if created {
+		return reply(c, http.StatusCreated, v)
+	}
+	return reply(c, http.StatusOK, v)
+}
+
+func writeJSON(c echo.Context, status int, contentType string, v any) error {
+	body, err := httpwire.Encode(v)
+	if err != nil {
+		return err
+	}
+	c.Response().Header().Set(echo.HeaderContentType, contentType) // Blob doesn't overwrite it
+	if err := c.Blob(status, contentType, body); err != nil {
+		return fmt.Errorf("write answer: %w", err)
+	}
+	return nil
+}

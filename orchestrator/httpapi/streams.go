@@ -1,0 +1,203 @@
+package httpapi
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/internal/wire/httpwire"
+	"github.com/agent-on-demand/aod/orchestrator/records"
+)
+
+// streamHandlers send what happens in runs as it happens.
+type streamHandlers struct {
+	runs *records.Reader
+	feed *records.Feed
+}
+
+// run returns the id in the request's path, if the client may know of its run.
+func (h streamHandlers) run(c echo.Context) (string, error) {
+	id, err := runID(c)
+	if err != nil {
+		return "", err
+	}
+	_, err = h.runs.Get(c.Request().Context(), id)
+	return id, err
+}
+
+// events sends the run's events as they happen, each once and in order, and ends after
+// the last one.
+func (h streamHandlers) events(c echo.Context) error {
+	after, err := eventsAfter(c)
+	if err != nil {
+		return err
+	}
+	id, err := h.run(c)
+	if err != nil {
+		return err
+	}
+	return h.follow(c, id, after)
+}
+
+// follow sends the events of a run that come after one, to the last.
+func (h streamHandlers) follow(c echo.Context, id string, after int64) error {
+	ctx, stop := httpwire.Attached(c.Request().Context())
+	defer stop()
+	end, err := httpwire.OpenStream(ctx)
+	if err != nil {
+		return err
+	}
+	defer end()
+	events, wait := h.pump(ctx, id, after)
+	defer func() {
+		stop() // the pump may be waiting for an event, or for this handler
+		wait()
+	}()
+	return sendEvents(httpwire.NewEventWriter(newStreamer(c, httpwire.TypeEvents)), events)
+}
+
+// happening is one event, or the error that ended them.
+type happening = httpwire.Item[api.Event]
+
+// pump reads the run's events concurrently with the receiver: see httpwire.Pump.
+func (h streamHandlers) pump(ctx context.Context, id string, after int64) (events <-chan happening, wait func()) {
+	return httpwire.Pump(ctx, func(yield func(api.Event, error) bool) { h.feed.Events(ctx, id, after)(yield) })
+}
+
+func sendEvents(out *httpwire.EventWriter, events <-chan happening) error {
+	beat := time.NewTicker(httpwire.Heartbeat)
+	defer beat.Stop()
+	for {
+		var err error
+		select {
+		case h, more := <-events:
+			if !more {
+				return nil
+			}
+			beat.Reset(httpwire.Heartbeat)
+			err = sendEvent(out, h)
+		case <-beat.C:
+			err = out.Comment("still here")
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+func sendEvent(out *httpwire.EventWriter, h happening) error {
+	if h.Err != nil {
+		return fmt.Errorf("read events: %w", h.Err)
+	}
+	line := []byte(h.Value.Data) // as it is, for all who follow the run
+	if bytes.ContainsAny(line, "\r\n") {
+		var compact bytes.Buffer
+		if err := json.Compact(&compact, line); err != nil {
+			return fmt.Errorf("encode event: %w", err)
+		}
+		line = compact.Bytes()
+	}
+	return out.WriteLine(string(h.Value.Type), strconv.FormatInt(h.Value.Seq, 10), line)
+}
+
+// eventsAfter returns the number of the last event that the client has seen. A browser that
+// reconnects sends it in the header and repeats the address.
+func eventsAfter(c echo.Context) (int64, error) {
+	q := queryOf(c, "after")
+	after := q.integer("after", 0, math.MaxInt64, "the number of an event")
+	last := c.Request().Header.Get("Last-Event-ID")
+	if q.err != nil || last == "" {
+		return after, q.err
+	}
+	after, err := strconv.ParseInt(last, 10, 64)
+	if err != nil || after < 0 {
+		return 0, fault.New(fault.BadRequest, "the header Last-Event-ID is not valid").
+			WithHint("it is the id of the last event that was received, a number")
+	}
+	return after, nil
+}
+
+const ndjson = "application/x-ndjson"
+
+// log writes the run's lines, and with ?follow=true also those to come, until its end.
+func (h streamHandlers) log(c echo.Context) error {
+	q := queryOf(c, "follow")
+	follow := q.flag("follow")
+	if q.err != nil {
+		return q.err
+	}
+	id, err := h.run(c)
+	if err != nil {
+		return err
+	}
+	ctx, stop := httpwire.Attached(c.Request().Context())
+	defer stop()
+	end, err := httpwire.OpenStream(ctx)
+	if err != nil {
+		return err
+	}
+	defer end()
+	contentType, write := logFormat(c.Request())
+	out := newStreamer(c, contentType)
+	for entry, err := range h.feed.Log(ctx, id, follow) {
+		if err != nil {
+			return fmt.Errorf("read log: %w", err)
+		}
+		if err := write(out, entry); err != nil {
+			return fmt.Errorf("write log: %w", err)
+		}
+		if follow {
+			out.flush()
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("follow log: %w", err) // the answer must not look like the run's end
+	}
+	return nil
+}
+
+// logFormat is the format that the client accepts: lines of JSON, or the unit's own text.
+func logFormat(r *http.Request) (contentType string, write func(io.Writer, api.LogEntry) error) {
+	if strings.Contains(r.Header.Get(echo.HeaderAccept), ndjson) {
+		return ndjson, writeEntry
+	}
+	return echo.MIMETextPlainCharsetUTF8, writeText
+}
+
+func writeEntry(w io.Writer, entry api.LogEntry) error {
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	return enc.Encode(entry)
+}
+
+func writeText(w io.Writer, entry api.LogEntry) error {
+	_, err := io.WriteString(w, entry.Text+"\n")
+	return err
+}
+
+// streamer sends an answer in parts.
+type streamer struct {
+	*echo.Response
+	conn *http.ResponseController
+}
+
+// newStreamer sends the header at once, so that the client knows that it is connected.
+func newStreamer(c echo.Context, contentType string) *streamer {
+	s := &streamer{Response: c.Response(), conn: http.NewResponseController(c.Response())}
+	httpwire.BeginStream(s.Response, contentType)
+	return s
+}
+
+// flush sends the buffered bytes. The next write returns its error again.
+func (s *streamer) flush() { _ = s.conn.Flush() }

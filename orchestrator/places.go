@@ -1,0 +1,126 @@
+package orchestrator
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/agent-on-demand/aod/capsule/unit"
+	"github.com/agent-on-demand/aod/orchestrator/metrics"
+
+	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/internal/wire/quantity"
+	"github.com/agent-on-demand/aod/orchestrator/queue"
+	"github.com/agent-on-demand/aod/orchestrator/run"
+)
+
+// memoryShare is the part of the machine's memory, in percent, that runs may take together
+// where the operator says nothing.
+const memoryShare = 80
+
+// place is what the queue has to know of a job.
+func (l *loop) place(j *job) queue.Run {
+	return queue.Run{
+		Unit: j.Record.Unit, Limit: j.terms.Concurrency, Bytes: l.memoryOf(j),
+		Slotless: l.conducts(j.Unit),
+	}
+}
+
+// memoryOf returns how much memory a run may take; 0 where its kind takes none of the machine.
+func (l *loop) memoryOf(j *job) int64 {
+	if kind, err := l.kinds.Of(j.Unit); err == nil {
+		if _, measures := kind.(run.Measurer); measures {
+			return j.Limits.MemoryBytes
+		}
+	}
+	return 0
+}
+
+// checkMemory refuses a run that would never have its turn.
+func (l *loop) checkMemory(j *job) error {
+	total, _ := l.queue.Memory()
+	needs := l.memoryOf(j)
+	if total == 0 || needs <= total {
+		return nil
+	}
+	rule := "the setting memory"
+	if l.opts.MemoryBytes == 0 {
+		rule = "80 % of the machine's memory"
+	}
+	return fault.New(fault.Forbidden, "a run of %q may take %s of memory, and all runs together %s (%s)",
+		j.Record.Unit, quantity.SizeText(needs), quantity.SizeText(total), rule).
+		WithHint("lower %s, or set `memory: %s` in the server's file where the machine has it",
+			j.Unit.PlaceOfLimit("memory"), quantity.SizeText(needs))
+}
+
+// learnMemory bounds the memory of all runs by that of the machine, as soon as it is known.
+func (s *Service) learnMemory(ctx context.Context) {
+	for kind := range s.kinds.Each() {
+		measurer, ok := kind.(run.Measurer)
+		if !ok {
+			continue
+		}
+		if has := measurer.Memory(ctx); has > 0 {
+			s.queue.SetMemory(partOf(has))
+			return
+		}
+	}
+}
+
+// partOf returns the part of a machine's memory that runs may take, in whole MiB.
+func partOf(machine int64) int64 { return machine / 100 * memoryShare / quantity.MiB * quantity.MiB }
+
+// Room implements run.World.
+func (w world) Room() int64 {
+	total, used := w.queue.Memory()
+	if total == 0 {
+		return math.MaxInt64
+	}
+	return total - used
+}
+
+// enqueue gives a new run a place in the queue. A turn of a session gets one when the turns
+// before it are over.
+func (l *loop) enqueue(j *job) (err error) {
+	bound := l.queueBound(j.Unit)
+	if j.turn != nil {
+		return l.queue.Takes(l.place(j), bound)
+	}
+	j.permit, err = l.queue.Enter(l.place(j), bound)
+	return err
+}
+
+// queueBound returns how many runs of a unit may wait. A command's own runs all get their turn.
+func (l *loop) queueBound(u *unit.Unit) int {
+	if !l.durable {
+		return l.opts.Queue
+	}
+	return cmp.Or(l.opts.Units[u.Name].Queue, u.Policy.Queue, l.opts.Queue)
+}
+
+// queueWait returns how long a run of a unit may wait.
+func (l *loop) queueWait(u *unit.Unit) time.Duration {
+	if !l.durable {
+		return l.opts.QueueWait
+	}
+	return cmp.Or(l.opts.Units[u.Name].QueueWait, u.Policy.QueueWait, l.opts.QueueWait)
+}
+
+// warnOfWait warns in the record of a new run that its turn will probably come too late.
+func (l *loop) warnOfWait(j *job) {
+	name := j.Record.Unit
+	ahead, most := metrics.Ahead{Runs: l.queue.Waiting(name), Lanes: l.queue.Lanes(name)}, l.queueWait(j.Unit)
+	wait, passed := l.recent.ExpectedWait(name, ahead, most, time.Now())
+	if passed {
+		l.logger.Warn("runs will wait longer than queue_wait", "unit", name, "waiting", ahead.Runs, "expected_ms",
+			wait.Milliseconds())
+	}
+	if wait > most {
+		j.Record.Warnings = append(j.Record.Warnings, fmt.Sprintf(
+			"%d runs of this unit wait for their turn: by how long such runs took lately that of this one comes in "+
+				"about %v, and queue_wait ends it after %v",
+			ahead.Runs, wait.Round(time.Second), most))
+	}
+}

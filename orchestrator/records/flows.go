@@ -1,0 +1,147 @@
+package records
+
+import (
+	"context"
+	"maps"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/capsule"
+	"github.com/agent-on-demand/aod/capsule/flow"
+	"github.com/agent-on-demand/aod/internal/safefs"
+	"github.com/agent-on-demand/aod/orchestrator/layout"
+	"github.com/agent-on-demand/aod/orchestrator/run"
+	"github.com/agent-on-demand/aod/orchestrator/store"
+)
+
+// Flows shows what becomes of runs of flows. It is safe for concurrent use.
+type Flows struct {
+	runs  *Reader
+	store *store.Store
+	units run.Units
+}
+
+// NewFlows returns the Flows of what a store has of runs.
+func NewFlows(runs *Reader, st *store.Store, units run.Units) *Flows {
+	return &Flows{runs: runs, store: st, units: units}
+}
+
+// State returns the state of a flow's run, as the nodes that have ended made it. A run of
+// another unit is a Conflict fault.
+func (f *Flows) State(ctx context.Context, id string) (api.FlowState, error) {
+	state, err := f.stateOf(ctx, id)
+	if err != nil {
+		return api.FlowState{}, err
+	}
+	names := flow.Names{Whole: true}
+	if _, err := names.Plain(state); err != nil {
+		return api.FlowState{}, err
+	}
+	shown := api.FlowState{Files: make([]api.File, 0, len(names.Files()))}
+	for _, in := range names.Files() {
+		shown.Files = append(shown.Files, api.File{Name: names.Of(in), SizeBytes: in.SizeBytes, SHA256: in.SHA256})
+	}
+	shown.State, err = flow.Encode(state)
+	return shown, err
+}
+
+// Graph returns the graph of a flow's run, in the version that runs. A run of another unit is a
+// Conflict fault.
+func (f *Flows) Graph(ctx context.Context, id string) (*flow.Flow, error) {
+	record, err := f.runs.Get(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	if !f.runs.opts.Kinds.Conducts(record.Kind) {
+		return nil, noFlow()
+	}
+	u, err := f.units.Version(ctx, record.Unit, record.Version)
+	if err != nil {
+		return nil, err
+	}
+	if graph := capsule.GraphOf(u.Definition); graph != nil {
+		return graph, nil
+	}
+	return nil, noFlow()
+}
+
+func noFlow() error {
+	return fault.New(fault.Conflict, "the run is none of a flow").WithHint("only flows have a graph, a state and steps")
+}
+
+// OpenStateFile opens a file of a flow's state for reading, by the name that State gives
+// it.
+func (f *Flows) OpenStateFile(ctx context.Context, id, name string) (*os.File, api.File, error) {
+	shown, err := f.State(ctx, id)
+	if err != nil {
+		return nil, api.File{}, err
+	}
+	for _, file := range shown.Files {
+		if file.Name != name {
+			continue
+		}
+		content, info, err := safefs.OpenNamed(filepath.Join(f.runs.dir(id), layout.State, file.SHA256))
+		if err == nil && info.Size() == file.SizeBytes {
+			return content, file, nil
+		}
+		if content != nil {
+			_ = content.Close() // read only
+		}
+		return nil, api.File{}, fault.Wrap(fault.NotFound, err, "the file of the state is gone")
+	}
+	return nil, api.File{}, fault.New(fault.NotFound, "the state has no such file").
+		WithHint("GET /v1/runs/%s/state lists its files", id)
+}
+
+// stateOf folds the steps of the flow itself over its input: those of nodes in other scopes
+// have their part in these.
+func (f *Flows) stateOf(ctx context.Context, id string) (map[string]any, error) {
+	record, err := f.runs.Get(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	if !f.runs.opts.Kinds.Conducts(record.Kind) {
+		return nil, noFlow()
+	}
+	state, err := run.FlowInput(filepath.Join(f.runs.dir(id), layout.State))
+	if state == nil && err == nil {
+		state, err = inputOf(record)
+	}
+	if err != nil {
+		return nil, err
+	}
+	steps, err := Steps(ctx, f.runs.opts.Steps, id)
+	if err != nil {
+		return nil, err
+	}
+	for _, step := range steps {
+		if strings.ContainsAny(step.Address, "/[") {
+			continue
+		}
+		if err := patch(state, step); err != nil {
+			return nil, err
+		}
+	}
+	return state, nil
+}
+
+func inputOf(record api.Record) (map[string]any, error) {
+	if len(record.Input) == 0 {
+		return map[string]any{}, nil
+	}
+	return run.DecodeObject(record.Input)
+}
+
+// patch sets in a state what a step has set.
+func patch(state map[string]any, step flow.Step) error {
+	if step.Delta == nil {
+		return nil
+	}
+	delta, err := flow.Decode(step.Delta)
+	object, _ := delta.(map[string]any)
+	maps.Copy(state, object)
+	return err
+}

@@ -1,0 +1,179 @@
+package units
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+
+	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/capsule/registry"
+	"github.com/agent-on-demand/aod/capsule/unit"
+	"github.com/agent-on-demand/aod/internal/access"
+	"github.com/agent-on-demand/aod/orchestrator/store"
+)
+
+// Options are what a Catalogue works with.
+type Options struct {
+	Home     string   // a directory for it alone: see registry.Options
+	Sources  []string // directories of units
+	Switched *store.Units
+	Rules    *Rules
+	Switches *Switches
+	// Admits returns a fault while nothing may be changed.
+	Admits func(ctx context.Context) error
+	// Status tells what goes on with a unit.
+	Status func(ctx context.Context, name string) (*api.UnitStatus, error)
+	// Live returns the runs of a unit that go on or wait, the oldest first.
+	Live func(name string) []Live
+	// Met is told of each unit that is put.
+	Met    func(name string)
+	Logger *slog.Logger
+}
+
+// Live is a run that this process leads.
+type Live struct {
+	ID   string
+	Gone <-chan struct{} // closed when the process has nothing more to do with it
+}
+
+// Catalogue has the units of a server. It is safe for concurrent use.
+type Catalogue struct {
+	opts     Options
+	registry *registry.Registry
+}
+
+// New opens a Catalogue.
+func New(opts Options) (*Catalogue, error) {
+	c := &Catalogue{opts: opts}
+	var err error
+	c.registry, err = registry.New(registry.Options{
+		Home: opts.Home, Sources: opts.Sources, Accept: c.acceptUnit, Govern: opts.Rules.Govern, Logger: opts.Logger,
+	})
+	return c, err
+}
+
+// Get implements run.Units.
+func (c *Catalogue) Get(ctx context.Context, name string) (*unit.Unit, error) {
+	return c.registry.Get(ctx, name)
+}
+
+// Version implements run.Units.
+func (c *Catalogue) Version(ctx context.Context, name, version string) (*unit.Unit, error) {
+	return c.registry.Version(ctx, name, version)
+}
+
+// Usable lists the units that can be run.
+func (c *Catalogue) Usable(ctx context.Context) (all []*unit.Unit, err error) {
+	listed, err := c.registry.List(ctx)
+	for _, l := range listed {
+		if l.Unit != nil {
+			all = append(all, l.Unit)
+		}
+	}
+	return all, err
+}
+
+// Prune removes the versions that are neither current nor needed.
+func (c *Catalogue) Prune(ctx context.Context, needed func(name, version string) bool) error {
+	_, err := c.registry.Prune(ctx, needed)
+	return err
+}
+
+func problemOf(f *fault.Error) *api.UnitProblem {
+	if f == nil {
+		return nil
+	}
+	return &api.UnitProblem{Message: f.Msg, Hint: f.Hint, Findings: f.Findings}
+}
+
+// List lists all units, also those that never had a valid version. A client without a token is
+// shown what the operator's directories have, and no uploads.
+func (c *Catalogue) List(ctx context.Context) ([]api.Unit, error) {
+	listed, err := c.registry.List(ctx)
+	if err != nil {
+		return nil, err
+	}
+	infos := make([]api.Unit, 0, len(listed))
+	for _, l := range listed {
+		if l.Unit == nil {
+			infos = append(infos, api.Unit{
+				Name: l.Name, Kind: string(unit.Capsule), Source: "directory",
+				Origin: l.Origin, Access: readOnly, Disabled: c.opts.Switches.isOff(l.Name, false),
+				Problem: problemOf(l.Problem),
+			})
+			continue
+		}
+		if isShown(ctx, l.Unit) {
+			infos = append(infos, c.info(l.Unit))
+		}
+	}
+	return infos, nil
+}
+
+// isShown reports whether the client of ctx may know that there is a unit.
+func isShown(ctx context.Context, u *unit.Unit) bool {
+	return u.Source != unit.FromUpload || !access.IsAnonymous(ctx)
+}
+
+// Show returns one unit with its contract.
+func (c *Catalogue) Show(ctx context.Context, name string) (api.Unit, error) {
+	u, err := c.registry.Get(ctx, name)
+	if err != nil {
+		return api.Unit{}, err
+	}
+	info, err := c.withSchemas(u)
+	if err == nil {
+		info.Status, err = c.opts.Status(ctx, name)
+	}
+	return info, err
+}
+
+func (c *Catalogue) withSchemas(u *unit.Unit) (api.Unit, error) {
+	info := c.info(u)
+	raw, err := u.Schema()
+	if err != nil {
+		return info, err
+	}
+	var schema struct{ Input, Output json.RawMessage }
+	if err := json.Unmarshal(raw, &schema); err != nil {
+		return info, fmt.Errorf("decode schema: %w", err)
+	}
+	info.InputSchema, info.OutputSchema = schema.Input, schema.Output
+	return info, nil
+}
+
+// Schema returns a unit's schema.json byte for byte.
+func (c *Catalogue) Schema(ctx context.Context, name string) ([]byte, error) {
+	u, err := c.registry.Get(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	return u.Schema()
+}
+
+// The words for a unit's access (specification "Agent Wrapper", AccessType).
+const (
+	readOnly  = "read-only"
+	readWrite = "read-write"
+)
+
+func (c *Catalogue) info(u *unit.Unit) api.Unit {
+	settings := c.opts.Rules.Settings[u.Name]
+	info := api.Unit{
+		Name: u.Name, Kind: string(u.Kind), Version: u.Version, Description: u.Description,
+		Source: u.Source, Origin: u.Origin, Since: &u.Since, Problem: problemOf(u.Problem),
+		Concurrency: cmp.Or(settings.Concurrency, u.Policy.Concurrency), Access: readOnly,
+		Disabled: c.opts.Switches.isOff(u.Name, u.Policy.Disabled),
+	}
+	if u.Policy.ReadWrite {
+		info.Access, info.Concurrency = readWrite, 1
+	}
+	if describer, err := c.describer(u); err == nil {
+		info.Image = describer.Image(u)
+	}
+	info.Policy = c.opts.Rules.policyOf(u)
+	return info
+}

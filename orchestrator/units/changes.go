@@ -1,0 +1,240 @@
+package units
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/capsule"
+	"github.com/agent-on-demand/aod/capsule/unit"
+	"github.com/agent-on-demand/aod/orchestrator/run"
+)
+
+// Put takes a unit's directory as a tar, checks it, lets its kind accept it, and makes it
+// the unit's current version. Nothing changes when any of that fails. It reports whether
+// another version was current before.
+func (c *Catalogue) Put(ctx context.Context, name string, archive io.Reader) (api.Unit, bool, error) {
+	if err := c.opts.Admits(ctx); err != nil {
+		return api.Unit{}, false, err
+	}
+	u, created, err := c.registry.Put(ctx, name, archive)
+	if err != nil {
+		return api.Unit{}, false, err
+	}
+	c.opts.Met(u.Name)
+	info, err := c.withSchemas(u)
+	return info, created, err
+}
+
+// acceptUnit holds an upload against the policy, and lets its kind check and prepare it.
+func (c *Catalogue) acceptUnit(ctx context.Context, u *unit.Unit) error {
+	if refusal := u.Policy.Refusal; refusal != nil {
+		return refusal
+	}
+	kind, err := c.opts.Rules.Kinds.Of(u)
+	if err != nil {
+		return err
+	}
+	if acceptor, ok := kind.(run.Acceptor); ok {
+		return acceptor.Accept(ctx, u)
+	}
+	return nil
+}
+
+// describer returns the unit's kind as a run.Describer, or an Input fault if it is none.
+func (c *Catalogue) describer(u *unit.Unit) (run.Describer, error) {
+	kind, err := c.opts.Rules.Kinds.Of(u)
+	if err != nil {
+		return nil, err
+	}
+	if describer, ok := kind.(run.Describer); ok {
+		return describer, nil
+	}
+	return nil, fault.New(fault.Input, "%q is no Agentic Unit", u.Name).
+		WithHint("GET /v1/units/%s/schema has its contract", u.Name)
+}
+
+// StdinLimit returns how many bytes an Agentic Unit takes on stdin. The error is an Input
+// fault for a unit of another kind, which takes none.
+func (c *Catalogue) StdinLimit(ctx context.Context, name string) (int64, error) {
+	u, err := c.registry.Get(ctx, name)
+	if err != nil {
+		return 0, err
+	}
+	describer, err := c.describer(u)
+	if err != nil {
+		return 0, fault.New(fault.Input, "%q is no Agentic Unit: it doesn't read stdin", name).
+			WithHint("POST /v1/runs runs units of every kind")
+	}
+	return describer.StdinBytes(u)
+}
+
+// Card returns the model card of an Agentic Unit as its program printed it. For a unit of
+// another kind the error is an Input fault; if the program prints no card, a Capsule fault.
+func (c *Catalogue) Card(ctx context.Context, name string) (json.RawMessage, error) {
+	u, err := c.registry.Get(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	describer, err := c.describer(u)
+	if err != nil {
+		return nil, fault.New(fault.Input, "%q is no Agentic Unit: it has no model card", name).
+			WithHint("GET /v1/units/%s/schema has its contract", name)
+	}
+	return describer.Card(ctx, u)
+}
+
+// Disable switches a unit off: a run of it that isn't accepted yet is refused with a
+// Disabled fault. It stays off when the server is started again. Runs that go on or wait aren't
+// touched.
+func (c *Catalogue) Disable(ctx context.Context, name string) (api.Unit, error) {
+	return c.switchUnit(ctx, name, func() error { return c.opts.Switched.Disable(ctx, name, time.Now().UTC()) })
+}
+
+// Enable switches a unit on, whatever its directory says.
+func (c *Catalogue) Enable(ctx context.Context, name string) (api.Unit, error) {
+	return c.switchUnit(ctx, name, func() error { return c.opts.Switched.Enable(ctx, name) })
+}
+
+func (c *Catalogue) switchUnit(ctx context.Context, name string, stored func() error) (api.Unit, error) {
+	if err := c.opts.Admits(ctx); err != nil {
+		return api.Unit{}, err
+	}
+	if _, err := c.registry.Get(ctx, name); err != nil {
+		return api.Unit{}, err
+	}
+	c.opts.Switches.changing.Lock()
+	defer c.opts.Switches.changing.Unlock()
+	if err := stored(); err != nil {
+		return api.Unit{}, err
+	}
+	if err := c.Restore(ctx); err != nil {
+		return api.Unit{}, err
+	}
+	return c.Show(ctx, name)
+}
+
+// Restore takes in what the operator said of units, as it is stored.
+func (c *Catalogue) Restore(ctx context.Context) error {
+	off, err := c.opts.Switched.Switched(ctx)
+	if err == nil {
+		c.opts.Switches.set(off)
+	}
+	return err
+}
+
+// Idle returns a unit when nothing of it runs or waits, or as it stands when ctx ends.
+func (c *Catalogue) Idle(ctx context.Context, name string) (api.Unit, error) {
+	for ctx.Err() == nil {
+		going := c.opts.Live(name)
+		if len(going) == 0 {
+			break
+		}
+		select {
+		case <-going[0].Gone:
+		case <-ctx.Done():
+		}
+	}
+	return c.Show(context.WithoutCancel(ctx), name)
+}
+
+// Versions lists the versions of a unit that are kept, the newest first.
+func (c *Catalogue) Versions(ctx context.Context, name string) ([]api.UnitVersion, error) {
+	kept, err := c.registry.Versions(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	versions := make([]api.UnitVersion, 0, len(kept))
+	for _, v := range kept {
+		versions = append(versions, api.UnitVersion(v))
+	}
+	return versions, nil
+}
+
+// Rollback makes a version that is kept the current one of an uploaded unit, after the
+// checks of an upload. The error is NotFound for a version that isn't kept, Conflict for a unit
+// of a directory.
+func (c *Catalogue) Rollback(ctx context.Context, name, version string) (api.Unit, error) {
+	if err := c.opts.Admits(ctx); err != nil {
+		return api.Unit{}, err
+	}
+	u, err := c.registry.Rollback(ctx, name, version)
+	if err != nil {
+		return api.Unit{}, err
+	}
+	return c.withSchemas(u)
+}
+
+// Remove removes an uploaded unit: no new run gets it. While runs of it go on or wait, the
+// error is a Conflict fault that names them; with force it isn't, and they go on to their end
+// with the version that they have.
+func (c *Catalogue) Remove(ctx context.Context, name string, force bool) error {
+	if err := c.opts.Admits(ctx); err != nil {
+		return err
+	}
+	if err := c.registry.Removable(ctx, name); err != nil {
+		return err
+	}
+	if live := c.opts.Live(name); len(live) > 0 && !force {
+		return hasRuns(name, live)
+	}
+	return c.registry.Remove(ctx, name)
+}
+
+// namedRuns is how many runs an error names.
+const namedRuns = 5
+
+func hasRuns(name string, live []Live) error {
+	var ids []string
+	for _, l := range live {
+		ids = append(ids, l.ID)
+	}
+	listed := strings.Join(ids[:min(len(ids), namedRuns)], ", ")
+	if more := len(ids) - namedRuns; more > 0 {
+		return fault.New(fault.Conflict, "the unit %s has runs that go on or wait: %s and %d more", name, listed, more).
+			WithHint(hasRunsHint, name)
+	}
+	return fault.New(fault.Conflict, "the unit %s has runs that go on or wait: %s", name, listed).
+		WithHint(hasRunsHint, name)
+}
+
+const hasRunsHint = "wait until they have ended, or cancel them; `aod units rm --force %s` hides it from new runs at " +
+	"once and leaves those alone"
+
+// Terms is what clients of A2A are told of a unit, and how it is spoken with.
+type Terms struct {
+	Unit     api.Unit // without its schemas and its status
+	Schema   []byte   // its schema.json
+	Told     capsule.A2A
+	Sessions bool // its runs can be turns of sessions
+}
+
+// Terms returns those of a unit, or a NotFound fault: also of one that isn't among Units.
+func (c *Catalogue) Terms(ctx context.Context, name string) (Terms, error) {
+	u, err := c.registry.Get(ctx, name)
+	if err == nil && !isShown(ctx, u) {
+		err = fault.New(fault.NotFound, "there is no unit %s", fault.Quote(name))
+	}
+	if err != nil {
+		return Terms{}, err
+	}
+	terms := Terms{Unit: c.info(u), Told: u.Policy.A2A}
+	if terms.Schema, err = u.Schema(); err != nil {
+		return terms, err
+	}
+	kind, err := c.opts.Rules.Kinds.Of(u)
+	if err != nil {
+		return terms, err
+	}
+	talks, ok := kind.(run.Conversant)
+	if !ok {
+		return terms, nil
+	}
+	conversation, has, err := talks.Conversation(u)
+	terms.Sessions = has && !conversation.Alone
+	return terms, err
+}

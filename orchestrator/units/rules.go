@@ -1,0 +1,97 @@
+package units
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/capsule"
+	"github.com/agent-on-demand/aod/capsule/unit"
+	"github.com/agent-on-demand/aod/internal/wire/quantity"
+	"github.com/agent-on-demand/aod/orchestrator/run"
+	"github.com/agent-on-demand/aod/runtime"
+)
+
+// Settings are the operator's settings for one unit. A zero field leaves the default.
+type Settings struct {
+	unit.Given
+	Concurrency int           // runs at once
+	Queue       int           // runs that may wait
+	QueueWait   time.Duration // for which one may wait
+}
+
+// Rules are what the operator says of units, of all and of each.
+type Rules struct {
+	Kinds      run.Kinds
+	Limits     runtime.Limits // in force where a unit says nothing
+	MaxTimeout time.Duration  // the longest that a run may ask for
+	Retries    int            // after an attempt that failed for a transient reason
+	Settings   map[string]Settings
+	// Bounds are the most that a unit may have, an uploaded one or one of a directory; nil bounds nothing beside
+	// MaxTimeout.
+	Bounds func(name string, uploaded bool) unit.Bounds
+}
+
+func (r *Rules) conducts(u *unit.Unit) bool { return r.Kinds.Conducts(string(u.Kind)) }
+
+// Govern gives a unit of the registry the policy that holds for it here.
+func (r *Rules) Govern(u *unit.Unit) {
+	var bounds unit.Bounds
+	if r.Bounds != nil {
+		bounds = r.Bounds(u.Name, u.Source == unit.FromUpload)
+	}
+	u.Govern(r.Settings[u.Name].Given, bounds.Within(r.MaxTimeoutOf(u), "max_timeout"))
+}
+
+// MaxTimeoutOf returns the longest that a run of a unit may take, as far as no policy says less.
+// A flow takes nothing while it waits, for people above all.
+func (r *Rules) MaxTimeoutOf(u *unit.Unit) time.Duration {
+	if r.conducts(u) {
+		return max(r.MaxTimeout, capsule.MaxFlowTimeout)
+	}
+	return r.MaxTimeout
+}
+
+// policyOf tells what holds for a unit.
+func (r *Rules) policyOf(u *unit.Unit) *api.UnitPolicy {
+	p, limits := u.Policy, run.Request{Unit: u}.Limits(r.Limits)
+	told := &api.UnitPolicy{
+		Timeout: quantity.DurationText(limits.Timeout), MaxTimeout: quantity.DurationText(p.Bounds.Limits.Timeout),
+		Retries: r.RetriesOf(u), MayCall: append([]string{}, p.Grants...),
+	}
+	if p.Refusal != nil {
+		told.Refusal = &api.UnitRefusal{Message: p.Refusal.Msg, Hint: p.Refusal.Hint}
+	}
+	for _, l := range p.Lowered {
+		told.Lowered = append(told.Lowered, api.LoweredWish(l))
+	}
+	if p.Network == "" {
+		return told
+	}
+	told.Network, told.ReadOnly, told.Runtime = p.Network, !p.Writable, p.Isolation
+	if len(p.Egress) > 0 {
+		told.Egress = p.Egress.Strings()
+	}
+	told.MemoryBytes, told.CPUs, told.PIDs, told.OutputBytes = limits.MemoryBytes, limits.CPUs, limits.PIDs,
+		limits.OutputBytes
+	told.BuildNetwork = p.Bounds.NetworkOfBuilds()
+	told.Reuse, told.Warm, told.Env = max(p.Reuse, 1), p.Warm, slices.Sorted(maps.Keys(p.Env))
+	told.Upstreams, told.Secrets, told.Models = p.Upstreams, slices.Sorted(maps.Keys(p.Secrets)), p.Models
+	return told
+}
+
+// RetriesOf returns how often a run of a unit is tried again.
+func (r *Rules) RetriesOf(u *unit.Unit) int {
+	if r.conducts(u) {
+		return 0 // its nodes have their own
+	}
+	n := r.Retries
+	if own := u.Policy.Retries; own != nil {
+		n = *own
+	}
+	if most := u.Policy.Bounds.Retries; most != nil {
+		n = min(n, *most)
+	}
+	return n
+}
