@@ -1,12 +1,13 @@
 package orchestrator
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
-	goruntime "runtime"
+	"runtime/pprof"
 	"strings"
 	"testing"
 	"time"
@@ -236,7 +237,7 @@ func TestNoRecoveredRunGoesOnBeforeAllSpendingIsKnown(t *testing.T) {
 	recovered, early := 0, false
 	handler := onMessage{slog.NewTextHandler(io.Discard, nil), "run recovered", func(slog.Record) {
 		recovered++
-		early = early || strings.Contains(stacks(), "(*job).goOn")
+		early = early || driven(t)
 	}}
 	w = newModelWorld(t, "budgets: {tokens: 2000}\n", func(o *settings) { o.Logger = slog.New(handler) })
 	root := w.submitScript(script{
@@ -249,7 +250,7 @@ func TestNoRecoveredRunGoesOnBeforeAllSpendingIsKnown(t *testing.T) {
 	w.setAside(last, `{"id":"x"}`, store.ModelCall{Tokens: 1950})
 	recovered, early = 0, false
 	w.open("go")
-	w.start()
+	pprof.Do(t.Context(), pprof.Labels("test", t.Name()), func(context.Context) { w.start() })
 	if recovered != 3 || early {
 		t.Errorf("%d are recovered, and one went on before the others were known: %v", recovered, early)
 	}
@@ -260,12 +261,16 @@ func TestNoRecoveredRunGoesOnBeforeAllSpendingIsKnown(t *testing.T) {
 	}
 }
 
-// stacks returns what every goroutine does, and who started it.
-func stacks() string {
-	for size := 1 << 20; ; size *= 2 {
-		text := make([]byte, size)
-		if n := goruntime.Stack(text, true); n < size {
-			return string(text[:n])
+// driven reports whether a job is driven that the test started under its label: other tests drive theirs beside it.
+func driven(t *testing.T) bool {
+	var text bytes.Buffer
+	if err := pprof.Lookup("goroutine").WriteTo(&text, 1); err != nil {
+		t.Error(err)
+	}
+	for _, goroutine := range strings.Split(text.String(), "\n\n") {
+		if strings.Contains(goroutine, t.Name()) && strings.Contains(goroutine, "(*job).drive") {
+			return true
 		}
 	}
+	return false
 }
