@@ -47,6 +47,10 @@ install: build ## copy bin/aod to PREFIX/bin (PREFIX is /usr/local), or to DESTD
 	install -d "$(DESTDIR)$(PREFIX)/bin"
 	install -m 755 bin/aod "$(DESTDIR)$(PREFIX)/bin/aod"
 
+.PHONY: wheel
+wheel: ## build the Python library as a wheel, into dist, with Python alone
+	@python3 sdk/python/build_wheel.py dist
+
 # What runs in a sandbox beside its program are programs of their own that are embedded
 # into aod. The Go tool knows by itself whether they are up to date.
 .PHONY: $(INITS)
@@ -128,8 +132,13 @@ lint: init systems ## run the linters (installs golangci-lint when it is missing
 	$(GO) mod tidy -C tools/bench -diff
 	$(GO) mod tidy -C tools/sdks -diff
 
+.PHONY: types
+types: ## check the types of the Python library (installs mypy from Debian when it is missing)
+	@sh scripts/ensure-mypy.sh
+	cd sdk/python && mypy --python-version 3.11 aod build_wheel.py
+
 .PHONY: check
-check: lint count test examples ## everything that CI runs
+check: lint types count test examples ## everything that CI runs
 	@sh scripts/check-leaks.sh
 
 .PHONY: bench

@@ -3,6 +3,7 @@ package sdk_test
 import (
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -40,6 +41,34 @@ func TestWhatPythonWritesIsAFlow(t *testing.T) {
 	}
 	if len(f.Nodes) != 5 || f.Nodes["csv-report"].Retry.Tries != 3 || f.Nodes["scope"].Scoping != flow.Isolated {
 		t.Errorf("it is another flow: %+v", f)
+	}
+}
+
+// Whoever tests a capsule's logic on a machine of their own installs the library, with no network.
+func TestPipInstallsTheLibraryWithoutANetwork(t *testing.T) {
+	t.Parallel()
+	python := func(dir string, args ...string) string {
+		t.Helper()
+		cmd := exec.CommandContext(t.Context(), "python3", args...)
+		cmd.Dir, cmd.Env = dir, append(os.Environ(), "PYTHONPATH="+dir)
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("python3 %s: %v\n%s", strings.Join(args, " "), err, out)
+		}
+		return string(out)
+	}
+	if err := exec.CommandContext(t.Context(), "python3", "-c", "import pip, tomllib").Run(); err != nil {
+		t.Skip("this machine has no python3 from 3.11 on with pip")
+	}
+	to := t.TempDir()
+	source, err := filepath.Abs("python")
+	if err != nil {
+		t.Fatal(err)
+	}
+	python(to, "-m", "pip", "install", "--quiet", "--no-index", "--target", to, source)
+	said := python(to, "-c", "import aod, os; print(aod.__file__, os.path.exists(os.path.dirname(aod.__file__) + '/py.typed'))")
+	if want := filepath.Join(to, "aod", "__init__.py") + " True\n"; said != want {
+		t.Errorf("%s, want %s", said, want)
 	}
 }
 

@@ -47,7 +47,7 @@ def conversation(name, facts, settings):
 class Conversation:
     """What both dialects have: the messages, and what the answers took."""
 
-    headers = {}
+    headers: dict[str, str] = {}
 
     def __init__(self, name, facts, settings):
         self.messages = []

@@ -12,7 +12,7 @@ from aod.flownodes import FlowError, Node
 
 CALLS_AT_ONCE = 64  # of one event loop; others wait for their turn
 
-_turns = weakref.WeakKeyDictionary()  # by event loop
+_turns: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()  # by event loop
 
 
 class UnitNode(Node):

@@ -21,7 +21,7 @@ TOO_LONG = re.compile(
 )
 REFUSALS = ("content_filter", "content_policy_violation", "refusal")
 
-_asked = {}  # by digest: how often this run has sent these bytes
+_asked: dict[str, int] = {}  # by digest: how often this run has sent these bytes
 _counting = threading.Lock()
 
 

@@ -10,7 +10,7 @@ from aod.errors import Denied
 
 QUESTION_SECONDS = 7 * 24 * 3600  # the longest that a question can be open, and its request with it
 
-_seen = {}  # how often each question was asked
+_seen: dict[str, int] = {}  # how often each question was asked
 _lock = threading.Lock()
 
 

@@ -9,7 +9,7 @@ from aod.mcpclient import Client
 
 CALL_SECONDS = 60  # where mcp.json says nothing
 
-_kept = {}  # by name: the servers of this run, dead ones too
+_kept: dict[str, "Server"] = {}  # by name: the servers of this run, dead ones too
 _keeping = threading.Lock()
 
 
