@@ -24,7 +24,7 @@ type apiServer struct {
 // newAPIServer makes the directory; nobody listens yet.
 func newAPIServer(t *testing.T, answer func(*net.UnixConn)) *apiServer {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "aod-api-") // short enough for a socket's path
+	dir, err := os.MkdirTemp(need(t).dir, "") // short enough for a socket's path
 	if err != nil {
 		t.Fatal(err)
 	}

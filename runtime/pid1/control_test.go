@@ -50,7 +50,7 @@ func TestControl(t *testing.T) {
 			} else {
 				defer c.Close()
 			}
-			signalTo(t, "TERM")(container)
+			signalTo(t, syscall.SIGTERM)(container)
 		})
 		if report := r.report(t); r.code != 143 || !report.Terminated {
 			t.Errorf("%+v", r)

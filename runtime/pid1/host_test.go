@@ -76,8 +76,8 @@ func meetInit(listener *net.UnixListener) (*net.UnixConn, error) {
 	return c, nil
 }
 
-// inContainer is the output of a program that is run beside the sandbox's own.
-func inContainer(t *testing.T, program ...string) string {
+// beside is the output of a program that is run beside the container's own.
+func beside(t *testing.T, program ...string) string {
 	t.Helper()
 	out, err := exec.Command("docker", append([]string{"exec", containerName(t)}, program...)...).CombinedOutput()
 	if err != nil {

@@ -64,11 +64,7 @@ func TestExitCodes(t *testing.T) {
 func TestHandsOverWhatItGot(t *testing.T) {
 	t.Run("the environment, also what is meant for a Go program", func(t *testing.T) {
 		env := []string{"GOGC=1", "GOMEMLIMIT=1MiB", "GOMAXPROCS=8", "EMPTY=", "X=a=b c"}
-		s := sandbox{program: []string{"--", "/probe", "env"}}
-		for _, e := range env {
-			s.flags = append(s.flags, "--env", e)
-		}
-		r := s.run(t, nil)
+		r := sandbox{env: env, program: []string{"--", "/probe", "env"}}.run(t, nil)
 		for _, e := range env {
 			if !strings.Contains(r.stdout, e+"\n") {
 				t.Errorf("%q is not in %q", e, r.stdout)
@@ -76,13 +72,13 @@ func TestHandsOverWhatItGot(t *testing.T) {
 		}
 	})
 	t.Run("a program from the container's PATH", func(t *testing.T) {
-		r := sandbox{flags: []string{"--env", "PATH=/nowhere:/"}, program: []string{"--", "probe", "exit", "3"}}.run(t, nil)
+		r := sandbox{env: []string{"PATH=/nowhere:/"}, program: []string{"--", "probe", "exit", "3"}}.run(t, nil)
 		if r.code != 3 {
 			t.Errorf("%+v", r)
 		}
 	})
 	t.Run("the working directory", func(t *testing.T) {
-		r := sandbox{flags: []string{"--workdir", "/bin"}, program: []string{"--", "../probe", "exit", "3"}}.run(t, nil)
+		r := sandbox{workdir: "/bin", program: []string{"--", "../probe", "exit", "3"}}.run(t, nil)
 		if r.code != 3 {
 			t.Errorf("%+v", r)
 		}
@@ -98,7 +94,7 @@ func TestHandsOverWhatItGot(t *testing.T) {
 		}
 	})
 	t.Run("the foreground of a terminal", func(t *testing.T) {
-		r := sandbox{flags: []string{"--tty"}, program: []string{"--", "/probe", "cat", "/proc/self/stat"}}.run(t, nil)
+		r := sandbox{engine: []string{"--tty"}, program: []string{"--", "/probe", "cat", "/proc/self/stat"}}.run(t, nil)
 		if f := strings.Fields(r.stdout); len(f) < 8 || f[4] != f[7] {
 			t.Errorf("group and foreground group differ in %q", r.stdout)
 		}
@@ -113,9 +109,10 @@ func TestHandsOverWhatItGot(t *testing.T) {
 
 func TestSignals(t *testing.T) {
 	for _, s := range forwarded {
-		n := strconv.Itoa(int(s.(syscall.Signal)))
+		s := s.(syscall.Signal)
+		n := strconv.Itoa(int(s))
 		t.Run("signal "+n+" reaches a program that catches it", func(t *testing.T) {
-			r := sandbox{program: []string{"--", "/probe", "catch", n}}.run(t, signalTo(t, n))
+			r := sandbox{program: []string{"--", "/probe", "catch", n}}.run(t, signalTo(t, s))
 			report := r.report(t)
 			if strconv.Itoa(r.code) != n || report.Signal != 0 || report.Terminated != (s == syscall.SIGTERM || s == syscall.SIGINT) {
 				t.Errorf("%+v", r)
@@ -123,13 +120,13 @@ func TestSignals(t *testing.T) {
 		})
 	}
 	t.Run("a grandchild gets it too", func(t *testing.T) {
-		r := sandbox{program: []string{"--", "/probe", "tree", "15"}}.run(t, signalTo(t, "TERM"))
+		r := sandbox{program: []string{"--", "/probe", "tree", "15"}}.run(t, signalTo(t, syscall.SIGTERM))
 		if r.code != 15 || !strings.Contains(r.stdout, "caught") {
 			t.Errorf("%+v", r)
 		}
 	})
 	t.Run("a program without a handler ends by it", func(t *testing.T) {
-		r := sandbox{program: []string{"--", "/probe", "wait"}}.run(t, signalTo(t, "TERM"))
+		r := sandbox{program: []string{"--", "/probe", "wait"}}.run(t, signalTo(t, syscall.SIGTERM))
 		if report := r.report(t); r.code != 143 || report.Signal != 15 || !report.Terminated {
 			t.Errorf("%+v", r)
 		}
@@ -160,7 +157,7 @@ func TestNothingOutlivesTheProgram(t *testing.T) {
 }
 
 func TestReapsOrphans(t *testing.T) {
-	r := sandbox{flags: roomiest, program: []string{"--", "/probe", "orphans", "1000"}}.run(t, nil)
+	r := inSandbox(t, "--", "/probe", "orphans", "1000")
 	if r.code != 0 || !strings.HasPrefix(r.stdout, "zombies 0\n") {
 		t.Errorf("%+v", r)
 	}
@@ -228,13 +225,13 @@ func TestReport(t *testing.T) {
 		}
 	})
 	t.Run("the start is marked", func(t *testing.T) {
-		r := sandbox{program: []string{"--", "/probe", "wait"}}.run(t, signalTo(t, "KILL"))
+		r := sandbox{program: []string{"--", "/probe", "wait"}}.run(t, signalTo(t, syscall.SIGKILL))
 		if r.code != 137 || string(r.raw) != initreport.Begun {
 			t.Errorf("%+v", r)
 		}
 	})
 	t.Run("the numbers make sense", func(t *testing.T) {
-		report := inSandbox(t, "--", "/probe", "burn", "500").report(t)
+		report := sandbox{engine: roomy, program: []string{"--", "/probe", "burn", "500"}}.run(t, nil).report(t)
 		if report.CPUSeconds < 0.5 || report.CPUSeconds > 1.5 {
 			t.Errorf("half a second of work became %v", report.CPUSeconds)
 		}

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/agent-on-demand/aod/runtime/initbin"
@@ -45,7 +46,8 @@ func startParked(t *testing.T, c *net.UnixConn, m initbin.StartMessage) string {
 
 func TestParkStartsWhatItIsTold(t *testing.T) {
 	t.Run("with files, arguments and an environment", func(t *testing.T) {
-		dir, out := newAPIServer(t, nil).dir, filepath.Join(t.TempDir(), "out")
+		dir := newAPIServer(t, nil).dir
+		out := filepath.Join(dir, "out")
 		writeFile(t, filepath.Join(dir, "in"), "what comes in", 0o644)
 		writeFile(t, out, "", 0o666)
 		if err := os.Chmod(out, 0o666); err != nil { // whatever the umask
@@ -53,7 +55,8 @@ func TestParkStartsWhatItIsTold(t *testing.T) {
 		}
 		s := sandbox{
 			api:     dir,
-			flags:   []string{"--env", "A=old", "--env", "KEPT=1", "--env", "PATH=/nowhere", "--volume", out + ":/out"},
+			env:     []string{"A=old", "KEPT=1", "PATH=/nowhere"},
+			out:     out,
 			program: parked("probe", "tell", "first"),
 		}
 		var report string
@@ -118,7 +121,7 @@ func TestParkStartsWhatItIsTold(t *testing.T) {
 			defer c.Close()
 			told <- startParked(t, c, initbin.StartMessage{Args: []string{"15"}})
 		}()
-		r := sandbox{api: dir, program: parked("/probe", "catch")}.run(t, signalTo(t, "TERM"))
+		r := sandbox{api: dir, program: parked("/probe", "catch")}.run(t, signalTo(t, syscall.SIGTERM))
 		if report := r.report(t); <-told != string(r.raw) || r.code != 15 || !report.Terminated {
 			t.Errorf("%+v", r)
 		}
@@ -127,11 +130,11 @@ func TestParkStartsWhatItIsTold(t *testing.T) {
 
 func TestParkWaits(t *testing.T) {
 	var status, left string
-	s := sandbox{flags: roomiest, program: parked("/probe", "orphans", "10")}
+	s := sandbox{engine: roomiest, program: parked("/probe", "orphans", "10")}
 	r := s.runWith(t, func(c *net.UnixConn) {
-		status = inContainer(t, "/probe", "cat", "/proc/1/status")
-		left = inContainer(t, "/probe", "orphans", "1000")
-		signalTo(t, "WINCH")(containerName(t))
+		status = beside(t, "/probe", "cat", "/proc/1/status")
+		left = beside(t, "/probe", "orphans", "1000")
+		signalTo(t, syscall.SIGWINCH)(containerName(t))
 		startParked(t, c, initbin.StartMessage{})
 	})
 	wantSmall(t, status)
@@ -146,18 +149,17 @@ func TestParkWaits(t *testing.T) {
 
 func TestParkEndsBySignals(t *testing.T) {
 	for _, c := range []struct {
-		signal     string
-		number     int
+		signal     syscall.Signal
 		terminated bool
-	}{{"TERM", 15, true}, {"INT", 2, true}, {"HUP", 1, false}} {
-		t.Run(c.signal, func(t *testing.T) {
+	}{{syscall.SIGTERM, true}, {syscall.SIGINT, true}, {syscall.SIGHUP, false}} {
+		t.Run(c.signal.String(), func(t *testing.T) {
 			var told []byte
 			r := sandbox{program: parked("/probe", "exit", "42")}.runWith(t, func(conn *net.UnixConn) {
 				signalTo(t, c.signal)(containerName(t))
 				told, _ = io.ReadAll(conn)
 			})
 			report := r.report(t)
-			if r.code != 128+c.number || report.Signal != c.number || report.Terminated != c.terminated || report.Abandoned {
+			if r.code != 128+int(c.signal) || report.Signal != int(c.signal) || report.Terminated != c.terminated || report.Abandoned {
 				t.Errorf("%+v", r)
 			}
 			if string(told) != string(r.raw) || r.stderr != "" {
@@ -233,7 +235,7 @@ func environment(n int, value string) (env []string) {
 
 func TestParkBeforeAForkBomb(t *testing.T) {
 	for range bombs {
-		r := sandbox{flags: roomy, program: parked("/probe", "bomb", "7")}.runWith(t, startWith(t, initbin.StartMessage{}))
+		r := sandbox{engine: roomy, program: parked("/probe", "bomb", "7")}.runWith(t, startWith(t, initbin.StartMessage{}))
 		if report := r.report(t); r.code != 7 || report.PIDsLimitHits == 0 || r.stderr != "" {
 			t.Errorf("%+v", r)
 		}

@@ -145,7 +145,7 @@ func TestRelayOutlivesItsServer(t *testing.T) {
 }
 
 func TestRelayLeavesNothingBehind(t *testing.T) {
-	r := newAPIServer(t, echoAtTheEnd).start(t).run(t, "many", "20000")
+	r := newAPIServer(t, echoAtTheEnd).start(t).run(t, "many", "5000")
 	if !strings.HasPrefix(r.stdout, "done\n") {
 		t.Errorf("%.500s %s", r.stdout, r.stderr)
 	}
@@ -164,7 +164,7 @@ func TestRelayEndsWithTheProgram(t *testing.T) {
 func TestRelayWhereTheProcessLimitIsReached(t *testing.T) {
 	for range bombs {
 		s := newAPIServer(t, echo).start(t)
-		r := sandbox{flags: roomy, api: s.dir, program: []string{"--", "/probe", "bomb-and-flood", "7"}}.run(t, nil)
+		r := sandbox{engine: roomy, api: s.dir, program: []string{"--", "/probe", "bomb-and-flood", "7"}}.run(t, nil)
 		if report := r.report(t); r.code != 7 || report.PIDsLimitHits == 0 || r.stderr != "" {
 			t.Errorf("%+v", r)
 		}
@@ -173,9 +173,7 @@ func TestRelayWhereTheProcessLimitIsReached(t *testing.T) {
 
 // Most sandboxes get no networking of the engine's at all (runtime/docker/create.go).
 func TestRelayWithoutTheEnginesNetworking(t *testing.T) {
-	engine, f := dockertest.Require(t), setUp()
-	used = true
-	skipOrFail(t, f)
+	engine, f := dockertest.Require(t), need(t)
 	s := newAPIServer(t, echoAtTheEnd).start(t)
 	hosts := filepath.Join(s.dir, "hosts")
 	if err := os.WriteFile(hosts, []byte("127.0.0.1 localhost\n"), 0o644); err != nil {

@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path"
@@ -16,6 +17,7 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -31,6 +33,7 @@ var label = fmt.Sprintf("aod.test=init-%d", os.Getpid())
 type harness struct {
 	dir    string // holds init
 	image  string // FROM scratch with the probe
+	nest   nest
 	reason string // why there is none, so that tests skip
 	err    error
 }
@@ -47,6 +50,9 @@ var setUp = sync.OnceValue(func() (f harness) {
 		build(filepath.Join(f.dir, "probe"), "./testdata/probe"),
 	); f.err == nil {
 		f.image, f.err = importImage(f.dir)
+	}
+	if f.err == nil {
+		f.nest, f.err = newNest(f.dir, f.image)
 	}
 	return f
 })
@@ -74,8 +80,9 @@ func TestMain(m *testing.M) {
 
 // tearDown removes what setUp made and finds what a test has left.
 func tearDown(f harness) error {
-	left, err := exec.Command("docker", "ps", "-aq", "--filter", "label="+label).Output()
-	if err == nil && len(left) > 0 {
+	err := f.nest.close()
+	left, listErr := exec.Command("docker", "ps", "-aq", "--filter", "label="+label).Output()
+	if err = errors.Join(err, listErr); err == nil && len(left) > 0 {
 		err = fmt.Errorf("containers were left: %q", left)
 	}
 	if f.image != "" {
@@ -110,6 +117,8 @@ func importImage(dir string) (string, error) {
 		{"bin/not-executable", 0o644, probe},
 		{"bin/no-loader", 0o755, []byte("#!/missing/interpreter\n")},
 		{"bin/no-format", 0o755, []byte("echo hello\n")},
+		{"out", 0o644, nil}, // for what is mounted there
+		{"run/aod/init", 0o755, nil},
 	} {
 		head := &tar.Header{Typeflag: tar.TypeReg, Name: f.name, Mode: f.mode, Size: int64(len(f.content))}
 		if err := errors.Join(w.WriteHeader(head), second(w.Write(f.content))); err != nil {
@@ -130,12 +139,15 @@ func importImage(dir string) (string, error) {
 
 func second(_ int, err error) error { return err }
 
-// sandbox is one container, as locked up as AOD's are.
+// sandbox is as locked up as AOD's are: a place in the nest, or a container where only an engine will do.
 type sandbox struct {
-	flags   []string // beyond the usual
-	noFile  bool     // no /run/aod/report
-	left    string   // what stands in it before
-	api     string   // the directory that is /run/aod, if any
+	engine  []string // flags of a container of its own, such as limits; nil: it is in the nest
+	env     []string
+	workdir string
+	out     string // the file that is /out, if any
+	noFile  bool   // no /run/aod/report
+	left    string // what stands in it before
+	api     string // the directory that is /run/aod, if any
 	program []string
 }
 
@@ -165,13 +177,21 @@ func inSandbox(t *testing.T, program ...string) result {
 // printed "ready".
 func (s sandbox) run(t *testing.T, whenReady func(container string)) result {
 	t.Helper()
-	cmd, report := s.command(t)
-	var stdout, stderr bytes.Buffer
-	ready := &readyWriter{buffer: &stdout, seen: make(chan struct{})}
-	cmd.Stdout, cmd.Stderr = ready, &stderr
-	if err := cmd.Start(); err != nil {
+	f := need(t)
+	report := filepath.Join(f.dir, fmt.Sprintf("report-%d", reports.Add(1)))
+	if err := errors.Join(os.WriteFile(report, []byte(s.left), 0o666), os.Chmod(report, 0o666)); err != nil {
 		t.Fatal(err)
 	}
+	if s.api == "" {
+		s.api = newAPIServer(t, nil).dir
+	}
+	var stdout, stderr bytes.Buffer
+	ready := &readyWriter{buffer: &stdout, seen: make(chan struct{})}
+	start := s.inNest
+	if s.engine != nil {
+		start = s.inContainer
+	}
+	wait := start(t, f, report, ready, &stderr)
 	if whenReady != nil {
 		select {
 		case <-ready.seen:
@@ -180,16 +200,15 @@ func (s sandbox) run(t *testing.T, whenReady func(container string)) result {
 			t.Error("the program never got ready")
 		}
 	}
-	var exit *exec.ExitError
-	if err := cmd.Wait(); err != nil && !errors.As(err, &exit) {
-		t.Fatal(err)
-	}
+	code := wait()
 	raw, err := os.ReadFile(report)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return result{cmd.ProcessState.ExitCode(), stdout.String(), stderr.String(), raw}
+	return result{code, stdout.String(), stderr.String(), raw}
 }
+
+var reports atomic.Int64
 
 // notInNames is what the engine doesn't take in a container's name.
 var notInNames = regexp.MustCompile(`[^a-zA-Z0-9_.-]+`)
@@ -198,32 +217,41 @@ func containerName(t *testing.T) string {
 	return fmt.Sprintf("aod-test-init-%d-%s", os.Getpid(), notInNames.ReplaceAllString(t.Name(), "-"))
 }
 
-func (s sandbox) command(t *testing.T) (cmd *exec.Cmd, report string) {
+// inContainer starts the sandbox as a container. Wait returns the exit code at its end.
+func (s sandbox) inContainer(t *testing.T, f harness, report string, stdout, stderr io.Writer) (wait func() int) {
+	t.Helper()
+	name := containerName(t)
+	t.Cleanup(func() { _ = exec.Command("docker", "rm", "-f", name).Run() }) // it is usually gone
+	args := append([]string{
+		"run", "--rm", "--name", name, "--label", label, "--network", "none", "--user", "65532:65532",
+		"--cap-drop", "ALL", "--security-opt", "no-new-privileges", "--read-only", "--pids-limit", "64",
+		"--memory", "64m", "--memory-swap", "64m", "--volume", filepath.Join(f.dir, "init") + ":/run/aod/init:ro",
+		"--volume", s.api + ":/run/aod:ro", // below the others, wherever it stands
+		"--volume", report + ":" + initreport.Path,
+	}, s.engine...)
+	ctx, cancel := context.WithTimeout(context.Background(), testkit.Patience)
+	t.Cleanup(cancel)
+	cmd := exec.CommandContext(ctx, "docker", append(append(args, "--entrypoint", "/run/aod/init", f.image), s.program...)...)
+	cmd.Stdout, cmd.Stderr = stdout, stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	return func() int {
+		var exit *exec.ExitError
+		if err := cmd.Wait(); err != nil && !errors.As(err, &exit) {
+			t.Fatal(err)
+		}
+		return cmd.ProcessState.ExitCode()
+	}
+}
+
+// need returns the harness, or ends the test.
+func need(t *testing.T) harness {
 	t.Helper()
 	used = true
 	f := setUp()
 	skipOrFail(t, f)
-	report = filepath.Join(t.TempDir(), "report")
-	if err := errors.Join(os.WriteFile(report, []byte(s.left), 0o666), os.Chmod(report, 0o666)); err != nil {
-		t.Fatal(err)
-	}
-	name := containerName(t)
-	t.Cleanup(func() { _ = exec.Command("docker", "rm", "-f", name).Run() }) // it is usually gone
-	args := []string{
-		"run", "--rm", "--name", name, "--label", label, "--network", "none", "--user", "65532:65532",
-		"--cap-drop", "ALL", "--security-opt", "no-new-privileges", "--read-only", "--pids-limit", "64",
-		"--memory", "64m", "--memory-swap", "64m", "--volume", filepath.Join(f.dir, "init") + ":/run/aod/init:ro",
-	}
-	if s.api != "" { // below the others, wherever it stands
-		args = append(args, "--volume", s.api+":/run/aod:ro")
-	}
-	if !s.noFile {
-		args = append(args, "--volume", report+":"+initreport.Path)
-	}
-	args = append(append(args, s.flags...), "--entrypoint", "/run/aod/init", f.image)
-	ctx, cancel := context.WithTimeout(context.Background(), testkit.Patience)
-	t.Cleanup(cancel)
-	return exec.CommandContext(ctx, "docker", append(args, s.program...)...), report
+	return f
 }
 
 func skipOrFail(t *testing.T, f harness) {
@@ -235,15 +263,5 @@ func skipOrFail(t *testing.T, f harness) {
 		t.Fatal(f.reason)
 	case f.reason != "":
 		t.Skip(f.reason)
-	}
-}
-
-// signalTo sends a signal to a container's process 1.
-func signalTo(t *testing.T, s string) func(string) {
-	return func(container string) {
-		t.Helper()
-		if out, err := exec.Command("docker", "kill", "--signal", s, container).CombinedOutput(); err != nil {
-			t.Errorf("docker kill: %v: %s", err, out)
-		}
 	}
 }

@@ -44,7 +44,7 @@ func TestFilesLeft(t *testing.T) {
 }
 
 func TestWhatIsLeftInASandboxIsCounted(t *testing.T) {
-	r := sandbox{flags: []string{"--tmpfs", "/tmp:mode=1777"}, program: []string{"--", "/probe", "write", "/tmp/a", "/dev/shm/b"}}.run(t, nil)
+	r := inSandbox(t, "--", "/probe", "write", "/tmp/a", "/dev/shm/b")
 	if report := r.report(t); report.FilesLeft != 2 || report.NetAttempts != 0 {
 		t.Errorf("%+v", r)
 	}

@@ -4,6 +4,7 @@ package pid1
 
 import (
 	"fmt"
+	"syscall"
 	"testing"
 
 	"github.com/agent-on-demand/aod/runtime/initreport"
@@ -29,7 +30,7 @@ func TestAWatchedProgramIsToldOn(t *testing.T) {
 		{"bind", "127.0.0.1:0", false, true},
 	} {
 		t.Run(fmt.Sprintf("%s %s", c.what, c.path), func(t *testing.T) {
-			r := sandbox{flags: []string{"--tmpfs", "/tmp"}, program: []string{"-watch", "calls", "--", "/probe", "attempt", c.what, c.path}}.run(t, nil)
+			r := inSandbox(t, "-watch", "calls", "--", "/probe", "attempt", c.what, c.path)
 			report := r.report(t)
 			if !report.Watched || report.WritesTried > 0 != c.writes || report.ListensTried > 0 != c.listens || r.code != 0 {
 				t.Errorf("%+v %+v", report, r)
@@ -54,7 +55,7 @@ func TestAWatchingInitStaysSmall(t *testing.T) {
 }
 
 func TestAWatchedForkBombEnds(t *testing.T) {
-	r := sandbox{program: []string{"-watch", "calls", "--", "/probe", "bomb-self"}}.run(t, signalTo(t, "TERM"))
+	r := sandbox{engine: roomy, program: []string{"-watch", "calls", "--", "/probe", "bomb-self"}}.run(t, signalTo(t, syscall.SIGTERM))
 	if report := r.report(t); r.code != 143 || !report.Watched {
 		t.Errorf("%+v %+v", report, r)
 	}
