@@ -95,38 +95,55 @@ func run(t testing.TB, engine *docker.Engine, spec runtime.ContainerSpec) result
 
 func TestASandboxFromInside(t *testing.T) {
 	engine := dockertest.Require(t)
-	for name, c := range map[string]struct {
-		change func(*runtime.ContainerSpec)
-		script string
-		want   string
+	full := sandbox("")
+	full.Limits.OpenFiles, full.Limits.FileBytes, full.Limits.ShmBytes, full.Limits.CPUs = 77, 4096, 1<<20, 4096 // more CPUs than there are
+	full.Tmpfs, full.Hostname, full.ExtraHosts = tmp, "capsule", []string{"orchestrator:127.0.0.1"}
+	full.WorkingDir, full.Env = "/usr", []string{"A=b"}
+	root := sandbox("")
+	root.User = "0:0"
+	type look struct{ name, script, want string }
+	for _, c := range []struct {
+		spec  runtime.ContainerSpec
+		looks []look
 	}{
-		"no interface but lo":         {nil, "ls /sys/class/net", "lo\n"},
-		"lo is up":                    {nil, "cat /sys/class/net/lo/flags", "0x9\n"},
-		"no capabilities":             {nil, "grep CapEff /proc/self/status", "CapEff:\t0000000000000000\n"},
-		"none to be had either":       {nil, "grep CapBnd /proc/self/status", "CapBnd:\t0000000000000000\n"},
-		"no new privileges":           {nil, "grep NoNewPrivs /proc/self/status", "NoNewPrivs:\t1\n"},
-		"not root":                    {nil, "id -u", "65534\n"},
-		"a read-only root":            {func(s *runtime.ContainerSpec) { s.User = "0:0" }, "touch /x 2>/dev/null || echo refused", "refused\n"},
-		"no core dumps":               {nil, "ulimit -c", "0\n"},
-		"open files":                  {func(s *runtime.ContainerSpec) { s.Limits.OpenFiles = 77 }, "ulimit -n", "77\n"},
-		"the size of a file":          {func(s *runtime.ContainerSpec) { s.Limits.FileBytes = 4096; s.Tmpfs = tmp }, "head -c 5000 /dev/zero >/tmp/x; wc -c </tmp/x", "4096\n"},
-		"tmpfs":                       {func(s *runtime.ContainerSpec) { s.Tmpfs = tmp }, "grep -c ' /tmp tmpfs .*size=1024k' /proc/mounts", "1\n"},
-		"shared memory":               {func(s *runtime.ContainerSpec) { s.Limits.ShmBytes = 1 << 20 }, "grep -c ' /dev/shm tmpfs .*size=1024k' /proc/mounts", "1\n"},
-		"the host name":               {func(s *runtime.ContainerSpec) { s.Hostname = "capsule" }, "hostname", "capsule\n"},
-		"extra hosts without network": {func(s *runtime.ContainerSpec) { s.ExtraHosts = []string{"orchestrator:127.0.0.1"} }, "grep orchestrator /etc/hosts; ls /sys/class/net", "127.0.0.1\torchestrator\nlo\n"},
-		"more CPUs than there are":    {func(s *runtime.ContainerSpec) { s.Limits.CPUs = 4096 }, "echo ran", "ran\n"},
-		"the working directory":       {func(s *runtime.ContainerSpec) { s.WorkingDir = "/usr" }, "pwd", "/usr\n"},
-		"the environment":             {func(s *runtime.ContainerSpec) { s.Env = []string{"A=b"} }, "echo $A", "b\n"},
+		{sandbox(""), []look{
+			{"no interface but lo", "ls /sys/class/net", "lo\n"},
+			{"lo is up", "cat /sys/class/net/lo/flags", "0x9\n"},
+			{"no capabilities", "grep CapEff /proc/self/status", "CapEff:\t0000000000000000\n"},
+			{"none to be had either", "grep CapBnd /proc/self/status", "CapBnd:\t0000000000000000\n"},
+			{"no new privileges", "grep NoNewPrivs /proc/self/status", "NoNewPrivs:\t1\n"},
+			{"not root", "id -u", "65534\n"},
+			{"no core dumps", "ulimit -c", "0\n"},
+		}},
+		{root, []look{{"a read-only root", "touch /x 2>/dev/null || echo refused", "refused\n"}}},
+		{full, []look{
+			{"the working directory", "pwd", "/usr\n"},
+			{"open files", "ulimit -n", "77\n"},
+			{"the size of a file", "head -c 5000 /dev/zero >/tmp/x; wc -c </tmp/x", "4096\n"},
+			{"tmpfs", "grep -c ' /tmp tmpfs .*size=1024k' /proc/mounts", "1\n"},
+			{"shared memory", "grep -c ' /dev/shm tmpfs .*size=1024k' /proc/mounts", "1\n"},
+			{"the host name", "hostname", "capsule\n"},
+			{"extra hosts without network", "grep orchestrator /etc/hosts; ls /sys/class/net", "127.0.0.1\torchestrator\nlo\n"},
+			{"the environment", "echo $A", "b\n"},
+		}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			spec := sandbox(c.script)
-			if c.change != nil {
-				c.change(&spec)
-			}
-			if got := run(t, engine, spec); got.stdout != c.want {
-				t.Errorf("%q, stderr %q, want %q", got.stdout, got.stderr, c.want)
-			}
-		})
+		var scripts []string
+		for _, l := range c.looks {
+			scripts = append(scripts, "("+l.script+")")
+		}
+		c.spec.Cmd = []string{strings.Join(scripts, "; echo ==; ")}
+		got := run(t, engine, c.spec)
+		seen := strings.Split(got.stdout, "==\n")
+		if len(seen) != len(c.looks) {
+			t.Fatalf("%+v", got)
+		}
+		for i, l := range c.looks {
+			t.Run(l.name, func(t *testing.T) {
+				if seen[i] != l.want {
+					t.Errorf("%q, stderr %q, want %q", seen[i], got.stderr, l.want)
+				}
+			})
+		}
 	}
 }
 
