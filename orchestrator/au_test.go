@@ -39,7 +39,17 @@ type auProbe struct{ *probe }
 
 func newAUProbe(t *testing.T) auProbe {
 	t.Helper()
-	p := newProbe(t, "")
+	return auProbeOf(newProbe(t, ""))
+}
+
+func newScriptedAU(t *testing.T) auProbe {
+	t.Helper()
+	return auProbeOf(newScripted(t, "", map[string]string{"/unit": auFiles["unit"]}, "bash", "/unit"))
+}
+
+func auProbeOf(p *probe) auProbe {
+	t := p.t
+	t.Helper()
 	p.dir = t.TempDir()
 	for name, content := range auFiles {
 		write(t, filepath.Join(p.dir, name), content)
@@ -69,33 +79,38 @@ func (p auProbe) call(prompt, stdin string, args ...any) Request {
 
 func TestHowAUnitMayEnd(t *testing.T) {
 	t.Parallel()
-	p := newAUProbe(t)
+	sandboxed, scripted := newAUProbe(t), newScriptedAU(t)
 	for _, c := range []struct {
 		name, prompt string
 		outcome      api.Outcome
 		exit         int
 		kind, says   string
+		engine       bool // it takes a real sandbox
 	}{
-		{"a result", `echo '{"a": 1}'`, api.Success, 0, "", ""},
-		{"a list", `echo '[1, 2]'`, api.Success, 0, "", ""},
-		{"its general error", `echo no >&2; exit 1`, api.CapsuleError, 1, "general_error", "general error (exit code 1)"},
-		{"invalid input", `exit 2`, api.CapsuleError, 2, "invalid_input", "invalid input"},
-		{"an error of its own", `exit 3`, api.CapsuleError, 3, "domain_error", "no such page (exit code 3)"},
-		{"another", `exit 77`, api.CapsuleError, 77, "domain_error", "domain error 77"},
-		{"a crash", `kill -SEGV $$`, api.CapsuleError, 139, "signal", "SIGSEGV"},
-		{"silence", `true`, api.ContractViolation, 1, "contract_violation", "empty"},
-		{"text before", `echo hello; echo '{}'`, api.ContractViolation, 1, "contract_violation", "text_before"},
-		{"text after", `echo '{} done'`, api.ContractViolation, 1, "contract_violation", "text_after"},
-		{"two documents", `echo '{}{}'`, api.ContractViolation, 1, "contract_violation", "two_documents"},
-		{"invalid UTF-8", `printf '{"a": "\xff"}'`, api.ContractViolation, 1, "contract_violation", "not_utf8"},
-		{"half a document", `printf '{"a":'`, api.ContractViolation, 1, "contract_violation", "truncated"},
-		{"a bare number", `echo 7`, api.ContractViolation, 1, "contract_violation", "not_structured"},
-		{"11 MB", `printf '{"a":"'; head -c 11M /dev/zero | tr '\0' x; printf '"}'`, api.ContractViolation, 1, "contract_violation", "too_large"},
-		{"no end of it", `yes`, api.LimitExceeded, 153, "output_limit", "64 MiB"},
-		{"too much memory", `x=$(head -c 200M /dev/zero | tr '\0' x)`, api.OutOfMemory, 137, "memory_limit", "64 MiB"},
-		{"a socket for stdout", `rm -f /run/aod/stdout; echo '{}'`, api.Success, 0, "", ""},
+		{"a result", `echo '{"a": 1}'`, api.Success, 0, "", "", true},
+		{"a list", `echo '[1, 2]'`, api.Success, 0, "", "", false},
+		{"its general error", `echo no >&2; exit 1`, api.CapsuleError, 1, "general_error", "general error (exit code 1)", false},
+		{"invalid input", `exit 2`, api.CapsuleError, 2, "invalid_input", "invalid input", false},
+		{"an error of its own", `exit 3`, api.CapsuleError, 3, "domain_error", "no such page (exit code 3)", false},
+		{"another", `exit 77`, api.CapsuleError, 77, "domain_error", "domain error 77", false},
+		{"a crash", `kill -SEGV $$`, api.CapsuleError, 139, "signal", "SIGSEGV", true},
+		{"silence", `true`, api.ContractViolation, 1, "contract_violation", "empty", false},
+		{"text before", `echo hello; echo '{}'`, api.ContractViolation, 1, "contract_violation", "text_before", false},
+		{"text after", `echo '{} done'`, api.ContractViolation, 1, "contract_violation", "text_after", false},
+		{"two documents", `echo '{}{}'`, api.ContractViolation, 1, "contract_violation", "two_documents", false},
+		{"invalid UTF-8", `printf '{"a": "\xff"}'`, api.ContractViolation, 1, "contract_violation", "not_utf8", false},
+		{"half a document", `printf '{"a":'`, api.ContractViolation, 1, "contract_violation", "truncated", false},
+		{"a bare number", `echo 7`, api.ContractViolation, 1, "contract_violation", "not_structured", false},
+		{"11 MB", `printf '{"a":"'; head -c 11M /dev/zero | tr '\0' x; printf '"}'`, api.ContractViolation, 1, "contract_violation", "too_large", false},
+		{"no end of it", `yes`, api.LimitExceeded, 153, "output_limit", "64 MiB", true},
+		{"too much memory", `x=$(head -c 200M /dev/zero | tr '\0' x)`, api.OutOfMemory, 137, "memory_limit", "64 MiB", true},
+		{"a socket for stdout", `rm -f /run/aod/stdout; echo '{}'`, api.Success, 0, "", "", true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			p := scripted
+			if c.engine {
+				p = sandboxed
+			}
 			record, err := p.submit(t.Context(), p.call(c.prompt, ""))
 			if err != nil {
 				t.Fatal(err)
@@ -110,9 +125,9 @@ func TestHowAUnitMayEnd(t *testing.T) {
 		})
 	}
 	t.Run("a hang", func(t *testing.T) {
-		req := p.call(`sleep 100`, "")
+		req := sandboxed.call(`sleep 100`, "")
 		req.Timeout = 300 * time.Millisecond
-		if record, err := p.submit(t.Context(), req); err != nil || record.Outcome != api.TimedOut {
+		if record, err := sandboxed.submit(t.Context(), req); err != nil || record.Outcome != api.TimedOut {
 			t.Errorf("%v\n%s", err, show(record))
 		}
 	})
@@ -120,7 +135,7 @@ func TestHowAUnitMayEnd(t *testing.T) {
 
 func TestWhatAUnitGets(t *testing.T) {
 	t.Parallel()
-	p := newAUProbe(t)
+	p, scripted := newAUProbe(t), newScriptedAU(t)
 	model := filepath.Join(t.TempDir(), "model.gguf")
 	write(t, model, "weights")
 	if err := os.Chmod(model, 0o666); err != nil {
@@ -142,7 +157,7 @@ func TestWhatAUnitGets(t *testing.T) {
 		for i := range all {
 			all[i] = byte(i)
 		}
-		record, err := p.submit(t.Context(), p.call(`echo "{\"sum\": \"$(sha256sum | cut -c1-8)\"}"`, string(all)))
+		record, err := scripted.submit(t.Context(), scripted.call(`echo "{\"sum\": \"$(sha256sum | cut -c1-8)\"}"`, string(all)))
 		if err != nil || string(record.Output) != `{"sum": "40aff2e9"}` {
 			t.Errorf("%v\n%s", err, show(record))
 		}
@@ -155,7 +170,7 @@ echo "{\"writable\": \"$found\", \"home\": \"$HOME\", \"net\": \"$(ls /sys/class
 		}
 	})
 	t.Run("its warnings are shown", func(t *testing.T) {
-		record, err := p.submit(t.Context(), p.call(`echo '{"warnings": ["half of it"]}'`, ""))
+		record, err := scripted.submit(t.Context(), scripted.call(`echo '{"warnings": ["half of it"]}'`, ""))
 		if err != nil || len(record.Warnings) != 1 || record.Warnings[0] != "half of it" {
 			t.Errorf("%v\n%s", err, show(record))
 		}
@@ -164,7 +179,7 @@ echo "{\"writable\": \"$found\", \"home\": \"$HOME\", \"net\": \"$(ls /sys/class
 
 func TestWhatAUnitIsSparedOf(t *testing.T) {
 	t.Parallel()
-	p := newAUProbe(t)
+	p := newScriptedAU(t)
 	large := p.call("true", "")
 	large.Extra = container.Extra{StdinBytes: 10}
 	big := filepath.Join(t.TempDir(), "big")
@@ -202,7 +217,7 @@ func TestWhatAUnitIsSparedOf(t *testing.T) {
 
 func TestAModelCardIsAskedForOnce(t *testing.T) {
 	t.Parallel()
-	p := newAUProbe(t)
+	p := newScriptedAU(t)
 	c, err := capsule.Load(p.dir)
 	if err != nil {
 		t.Fatal(err)

@@ -20,6 +20,7 @@ import (
 	"github.com/agent-on-demand/aod/orchestrator/run"
 	"github.com/agent-on-demand/aod/runtime"
 	"github.com/agent-on-demand/aod/runtime/docker/dockertest"
+	"github.com/agent-on-demand/aod/runtime/enginetest"
 	"github.com/agent-on-demand/aod/schemas"
 )
 
@@ -57,7 +58,21 @@ var probeUIDs = runtime.UIDs{First: 2_100_000_000, Last: 2_100_065_535}
 
 func newProbe(t *testing.T, agent string) *probe {
 	t.Helper()
-	p := &probe{t: t, engine: dockertest.Require(t), dir: t.TempDir(), data: t.TempDir(), out: filepath.Join(t.TempDir(), "out")}
+	return newProbeOver(t, dockertest.Require(t), agent)
+}
+
+// newScripted is a probe whose scripts are processes of this machine: for what comes of the files, the streams and the
+// exit code of a program, and no wall nor limit of an engine. Scripts are files of its image, which is to run the command.
+func newScripted(t *testing.T, agent string, scripts map[string]string, command ...string) *probe {
+	t.Helper()
+	engine := enginetest.NewFake(enginetest.Process(scripts))
+	engine.AddImage(runtime.Image{ID: "sha256:debian", Tags: []string{dockertest.Image}, Entrypoint: command, OS: "linux", Arch: "amd64"})
+	return newProbeOver(t, engine, agent)
+}
+
+func newProbeOver(t *testing.T, engine container.Engine, agent string) *probe {
+	t.Helper()
+	p := &probe{t: t, engine: engine, dir: t.TempDir(), data: t.TempDir(), out: filepath.Join(t.TempDir(), "out")}
 	for name, content := range probeFiles {
 		if name == "agent.yaml" {
 			content += agent

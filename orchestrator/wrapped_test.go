@@ -26,7 +26,18 @@ import (
 // newAgentProbe is a probe whose unit is a wrapped agent, in an image that is neither built nor
 // pulled.
 func newAgentProbe(t *testing.T) *probe {
-	p := newProbe(t, "")
+	t.Helper()
+	return agentProbeOf(newProbe(t, ""))
+}
+
+func newScriptedAgent(t *testing.T) *probe {
+	t.Helper()
+	return agentProbeOf(newScripted(t, "", nil))
+}
+
+func agentProbeOf(p *probe) *probe {
+	t := p.t
+	t.Helper()
 	p.dir = t.TempDir()
 	write(t, filepath.Join(p.dir, ".dockerignore"), "agent.yaml\nschema.json\n") // one image for all
 	return p
@@ -66,7 +77,7 @@ func message(text string) map[string]any { return map[string]any{"message": text
 // TestAgentPatterns runs each way of input with each way of output in each format.
 func TestAgentPatterns(t *testing.T) {
 	t.Parallel()
-	p := newAgentProbe(t)
+	sandboxed, scripted := newAgentProbe(t), newScriptedAgent(t)
 	inputs := map[string]struct{ yaml, script, arg string }{
 		"stdin": {"input: stdin", `read -r m`, ""},
 		"file":  {"input: file\n  input_file: in/{run}.txt", `m=$(cat "$1")`, "{file}"},
@@ -88,6 +99,10 @@ func TestAgentPatterns(t *testing.T) {
 					script := strings.Join([]string{input.script, output.script, format.script}, "\n")
 					yaml := fmt.Sprintf("agent:\n  command: %s\n  %s\n  %s\n  %s\n", shell(script, "--", input.arg, output.arg), input.yaml, output.yaml, format.yaml)
 					yaml = strings.Replace(yaml, `"--",`, ``, 1)
+					p := scripted
+					if as == "json" && (in == "file" && out == "file" || in == "stdin" && out == "stdout") { // two of them show that a sandbox gives what the scripts get
+						p = sandboxed
+					}
 					record, err := p.ask(yaml, message("hello {run} $HOME"))
 					if err != nil {
 						t.Fatal(err)
@@ -136,27 +151,32 @@ echo made > /io/output/made.txt`
 
 func TestAgentsThatFail(t *testing.T) {
 	t.Parallel()
-	p := newAgentProbe(t)
+	sandboxed, scripted := newAgentProbe(t), newScriptedAgent(t)
 	for name, c := range map[string]struct {
 		yaml     string
 		outcome  api.Outcome
 		category api.Category
 		says     string
+		engine   bool // it takes a real sandbox
 	}{
-		"by an exit code":               {"command: " + shell("exit 7"), api.CapsuleError, api.CategoryAgent, "exit code 7"},
-		"by one with a meaning":         {"command: " + shell("exit 75") + "\n  exit_codes: {\"75\": Transient}", api.CapsuleError, api.CategoryTransient, "exit code 75"},
-		"by their own word":             {"command: " + shell(`echo '{"bad": true, "why": "no credit"}'`) + "\n  result: {format: json, error: {at: /why, when: {/bad: true}}}", api.CapsuleError, api.CategoryAgent, "no credit"},
-		"without a document":            {"command: " + shell("echo hello") + "\n  result: {format: json}", api.ContractViolation, api.CategoryAgent, "not one JSON document"},
-		"without their file":            {"command: " + shell("true") + "\n  output: file\n  output_file: out.txt", api.ContractViolation, api.CategoryAgent, "was not written"},
-		"with a link for their file":    {"command: " + shell("ln -s /etc/passwd /workspace/out.txt") + "\n  output: file\n  output_file: out.txt", api.ContractViolation, api.CategoryAgent, "link"},
-		"with a link above their file":  {"command: " + shell("rm -r /workspace/out && ln -s /etc /workspace/out") + "\n  output: file\n  output_file: out/passwd", api.ContractViolation, api.CategoryAgent, "link"},
-		"with a file above their file":  {"command: " + shell("rm -r /workspace/out && touch /workspace/out") + "\n  output: file\n  output_file: out/passwd", api.ContractViolation, api.CategoryAgent, "agent.output_file"},
-		"with a pipe for their file":    {"command: " + shell("mkfifo /workspace/out.txt") + "\n  output: file\n  output_file: out.txt", api.ContractViolation, api.CategoryAgent, "agent.output_file"},
-		"with too much":                 {"command: " + shell("head -c 2M /dev/zero | tr '\\0' x"), api.ContractViolation, api.CategoryAgent, "more than 1048576 bytes"},
-		"before they began":             {"command: [nothing-of-the-kind]", api.StartFailed, api.CategoryPermanent, "not found"},
-		"because they wait for answers": {"command: " + shell("printf 'Go on? [y/N] '; sleep 1000") + "\nlimits: {timeout: 15s}", api.TimedOut, api.CategoryAgent, "seems to wait for an answer"},
+		"by an exit code":               {"command: " + shell("exit 7"), api.CapsuleError, api.CategoryAgent, "exit code 7", false},
+		"by one with a meaning":         {"command: " + shell("exit 75") + "\n  exit_codes: {\"75\": Transient}", api.CapsuleError, api.CategoryTransient, "exit code 75", false},
+		"by their own word":             {"command: " + shell(`echo '{"bad": true, "why": "no credit"}'`) + "\n  result: {format: json, error: {at: /why, when: {/bad: true}}}", api.CapsuleError, api.CategoryAgent, "no credit", false},
+		"without a document":            {"command: " + shell("echo hello") + "\n  result: {format: json}", api.ContractViolation, api.CategoryAgent, "not one JSON document", false},
+		"without their file":            {"command: " + shell("true") + "\n  output: file\n  output_file: out.txt", api.ContractViolation, api.CategoryAgent, "was not written", false},
+		"with a link for their file":    {"command: " + shell("ln -s /etc/passwd /workspace/out.txt") + "\n  output: file\n  output_file: out.txt", api.ContractViolation, api.CategoryAgent, "link", true},
+		"with a link above their file":  {"command: " + shell("rm -r /workspace/out && ln -s /etc /workspace/out") + "\n  output: file\n  output_file: out/passwd", api.ContractViolation, api.CategoryAgent, "link", false},
+		"with a file above their file":  {"command: " + shell("rm -r /workspace/out && touch /workspace/out") + "\n  output: file\n  output_file: out/passwd", api.ContractViolation, api.CategoryAgent, "agent.output_file", false},
+		"with a pipe for their file":    {"command: " + shell("mkfifo /workspace/out.txt") + "\n  output: file\n  output_file: out.txt", api.ContractViolation, api.CategoryAgent, "agent.output_file", false},
+		"with too much":                 {"command: " + shell("head -c 2M /dev/zero | tr '\\0' x"), api.ContractViolation, api.CategoryAgent, "more than 1048576 bytes", false},
+		"before they began":             {"command: [nothing-of-the-kind]", api.StartFailed, api.CategoryPermanent, "not found", true},
+		"because they wait for answers": {"command: " + shell("printf 'Go on? [y/N] '; sleep 1000") + "\nlimits: {timeout: 15s}", api.TimedOut, api.CategoryAgent, "seems to wait for an answer", true},
 	} {
 		t.Run(name, func(t *testing.T) {
+			p := scripted
+			if c.engine {
+				p = sandboxed
+			}
 			record, err := p.ask("agent:\n  "+c.yaml+"\n", message("x"))
 			if err == nil && record.Outcome == api.TimedOut && !strings.Contains(record.Error.Hint, c.says) {
 				// A busy machine may take longer to start it.
@@ -172,7 +192,7 @@ func TestAgentsThatFail(t *testing.T) {
 	}
 	t.Run("refused before anything starts", func(t *testing.T) {
 		for name, m := range map[string]string{"an option": "-rf /", "too long": strings.Repeat("x", 100<<10+1)} {
-			if record, err := p.ask("agent: {command: [echo, \"{message}\"], input: args}\n", message(m)); !fault.Is(err, fault.Input) {
+			if record, err := scripted.ask("agent: {command: [echo, \"{message}\"], input: args}\n", message(m)); !fault.Is(err, fault.Input) {
 				t.Errorf("%s: %v %s", name, err, show(record))
 			}
 		}
@@ -181,7 +201,7 @@ func TestAgentsThatFail(t *testing.T) {
 
 func TestAnAgentWithAContract(t *testing.T) {
 	t.Parallel()
-	p := newAgentProbe(t)
+	p := newScriptedAgent(t)
 	write(t, filepath.Join(p.dir, "schema.json"), `{
 	  "input": {"type": "object", "properties": {"n": {"type": "integer"}, "lang": {"type": "string"}}, "required": ["n"]},
 	  "output": {"type": "object", "properties": {"twice": {"type": "integer"}}, "required": ["twice"]}
