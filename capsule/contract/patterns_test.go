@@ -51,6 +51,11 @@ func TestPatterns(t *testing.T) {
 		{"what fits", `{"properties":{"a":{"pattern":"^(?!x)[a-z]+$"}}}`, `{"a":"ax"}`, ""},
 		{"what is no string", `{"properties":{"a":{"pattern":"^(?!x)[a-z]+$"}}}`, `{"a":7}`, ""},
 		{"beside an allOf", `{"properties":{"a":{"pattern":"^(?!x)","allOf":[{"maxLength":1}]}}}`, `{"a":"xy"}`, "/a|is of a form that the contract excludes|"},
+		{"letters by their numbers", `{"properties":{"a":{"pattern":"^[\\u0061-\\u00e9]\\ud83d\\uDE00\\u{1F600}\\cJ\\/$"}}}`, `{"a":"é😀😀\n/"}`, ""},
+		{"none of them", `{"properties":{"a":{"pattern":"^[\\u0061-\\u00e9]$"}}}`, `{"a":"ê"}`, `/a|does not match the pattern ^[\x{0061}-\x{00e9}]$|`},
+		{"a backslash before u", `{"properties":{"a":{"pattern":"^\\\\u0061\\Q\\u0062\\E$"}}}`, `{"a":"\\u0061\\u0062"}`, ""},
+		{"names by numbers of letters", `{"patternProperties":{"^\\u00e9":{"type":"int"}},"additionalProperties":false}`, `{"éa":"x"}`, "/éa|expected integer, got string|"},
+		{"what an expression never has", `{"properties":{"a":{"pattern":"^(?!\\u0078)"}}}`, `{"a":"x"}`, "/a|is of a form that the contract excludes|"},
 		{"names by a pattern", `{"patternProperties":{"^n_":{"type":"int"}},"additionalProperties":false}`, `{"n_a":"x"}`, "/n_a|expected integer, got string|"},
 		{"a name of no pattern", `{"patternProperties":{"^n_":{"type":"int"}},"additionalProperties":false}`, `{"m":1}`, `/m|unexpected field "m"|spelling`},
 	} {

@@ -9,9 +9,13 @@ import (
 	"regexp"
 	"regexp/syntax"
 	"slices"
+	"strconv"
 	"strings"
+	"unicode/utf16"
 
 	"github.com/xeipuuv/gojsonschema"
+
+	"github.com/agent-on-demand/aod/internal/lazyregexp"
 )
 
 // FilePath is the format of a string that names a file.
@@ -177,7 +181,7 @@ func (k keyword) pattern() {
 	if !ok {
 		return
 	}
-	excluded, rest := notAhead(text)
+	excluded, rest := notAhead(inRE2(text))
 	for _, text := range append(excluded, rest) {
 		_, ops, ok := k.regexp(text)
 		if !ok {
@@ -189,6 +193,29 @@ func (k keyword) pattern() {
 	for _, text := range excluded {
 		k.n.also = append(k.n.also, map[string]any{"not": map[string]any{"type": "string", "pattern": text}})
 	}
+}
+
+// escapes are what an expression has from a backslash on: a text that is quoted, a letter of ECMA 262, or
+// anything else.
+var escapes = lazyregexp.New(`(?s)\\Q.*?(?:\\E|$)|\\u\{[0-9A-Fa-f]{1,6}\}|` +
+	`\\u[Dd][89ABab][0-9A-Fa-f]{2}\\u[Dd][C-Fc-f][0-9A-Fa-f]{2}|\\u[0-9A-Fa-f]{4}|\\c[A-Za-z]|\\.`)
+
+// inRE2 writes letters that an expression names as ECMA 262 does, such as \u00e9, as RE2 has them.
+func inRE2(text string) string {
+	return escapes().ReplaceAllStringFunc(text, func(escape string) string {
+		code := strings.Trim(escape[2:], "{}")
+		switch {
+		case escape[1] == 'c' && len(code) == 1:
+			return fmt.Sprintf(`\x{%x}`, code[0]%32)
+		case escape[1] != 'u' || code == "":
+			return escape
+		case len(code) > 6: // two halves of a letter
+			high, _ := strconv.ParseUint(code[:4], 16, 16)
+			low, _ := strconv.ParseUint(code[6:], 16, 16)
+			return fmt.Sprintf(`\x{%x}`, utf16.DecodeRune(rune(high), rune(low))) //nolint:gosec // 16 bits
+		}
+		return `\x{` + code + `}`
+	})
 }
 
 // notAhead takes negative lookaheads off the start of an anchored expression, each as an
@@ -304,12 +331,18 @@ func instructions(text string) int {
 
 func (k keyword) patternProperties() {
 	nodes := k.schemas()
+	translated := make(map[string]*node, len(nodes))
 	for _, name := range sorted(nodes) {
-		if re, ops, ok := k.part(name, nil).regexp(name); ok {
+		part, text := k.part(name, nil), inRE2(name)
+		if translated[text] != nil {
+			part.fail(`join the two with "allOf"`, "another name has the same expression")
+		}
+		translated[text] = nodes[name]
+		if re, ops, ok := part.regexp(text); ok {
 			k.n.patterns = append(k.n.patterns, patternNode{re: re, ops: ops, schema: nodes[name]})
 		}
 	}
 	if len(nodes) > 0 {
-		k.n.form[k.key] = slotsByName(nodes)
+		k.n.form[k.key] = slotsByName(translated)
 	}
 }
