@@ -17,6 +17,8 @@ type compiler struct {
 	report   *report
 	nodes    map[string]*node  // by pointer
 	targets  map[string]string // of references: pointers, by the references' own
+
+	regexpOps int // of all expressions so far
 }
 
 func newCompiler(file string, rootless bool) *compiler {

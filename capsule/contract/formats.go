@@ -76,8 +76,9 @@ var (
 	// of RFC 3986 and 3987: authority, path, query, fragment
 	schemeForm    = lazyregexp.New(`^[A-Za-z][A-Za-z0-9+.-]*:`)
 	referenceForm = lazyregexp.New(`^(?://([^/?#]*))?([^?#]*)(?:\?([^#]*))?(?:#([^#]*))?$`)
-	allowedForm   = lazyregexp.New(`^(?:[A-Za-z0-9\-._~:/?#\[\]@!$&'()*+,;=]|[^\x00-\x{9F}\x{FFFD}]|%[0-9A-Fa-f]{2})*$`)
-	authorityForm = lazyregexp.New(`^(?:[^@\[\]]*@)?(?:\[([0-9A-Fa-f:.]+|v[0-9A-Fa-f]+\.[^@\[\]]+)\]|[^:@\[\]]*)(?::\d*)?$`)
+	allowedForm   = lazyregexp.New(`^(?:[\w\-.~:/?#\[\]@!$&'()*+,;=]|[^\x00-\x{9F}\x{FFFD}]|%[0-9A-Fa-f]{2})*$`)
+	authorityForm = lazyregexp.New(`^(?:[^@\[\]]*@)?` +
+		`(?:\[([0-9A-Fa-f:.]+|v[0-9A-Fa-f]+\.[^@\[\]]+)\]|[^:@\[\]]*)(?::\d*)?$`)
 )
 
 func isASCII(text string) bool {

@@ -1,6 +1,7 @@
 package contract
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -84,4 +85,16 @@ func TestAPatternOfOneSchemaIsBoundedAgainstAllTexts(t *testing.T) {
 		t.Errorf("Validate took %v", took)
 	}
 	wantFindings(t, found, []string{"|too many steps|file"})
+}
+
+func TestAllExpressionsOfAContractHaveABoundTogether(t *testing.T) {
+	fields := make([]string, 20)
+	for i := range fields {
+		fields[i] = fmt.Sprintf(`"f%d":{"pattern":%q}`, i, strings.Repeat("(a{1000})", 14))
+	}
+	if _, found := Compile([]byte(`{"properties":{` + strings.Join(fields[:10], ",") + `}}`)); len(found) > 0 {
+		t.Errorf("ten are refused: %v", found)
+	}
+	_, found := Compile([]byte(`{"properties":{` + strings.Join(fields, ",") + `}}`))
+	wantFindings(t, found, []string{"/properties/f4/pattern|too large together|fewer"})
 }

@@ -221,8 +221,10 @@ const (
 
 	maxSubschemas = 4096
 	maxPatternOps = 20_000 // instructions of one compiled regular expression
-	maxExpansion  = 4096   // evaluations that one value can cause without going into it
-	maxInPlace    = 64     // how long a chain of those may be, each a stack frame
+	// of all together: each instruction takes some hundred bytes, and every expression is compiled twice
+	maxAllPatternOps = 10 * maxPatternOps
+	maxExpansion     = 4096 // evaluations that one value can cause without going into it
+	maxInPlace       = 64   // how long a chain of those may be, each a stack frame
 
 	// maxSteps is what one validation may cost. gojsonschema keeps about 800 bytes and
 	// takes 3 µs for each step that fails, so the worst payload takes some 300 MB for

@@ -212,7 +212,7 @@ func inRE2(text string) string {
 		case len(code) > 6: // two halves of a letter
 			high, _ := strconv.ParseUint(code[:4], 16, 16)
 			low, _ := strconv.ParseUint(code[6:], 16, 16)
-			return fmt.Sprintf(`\x{%x}`, utf16.DecodeRune(rune(high), rune(low))) //nolint:gosec // 16 bits
+			return fmt.Sprintf(`\x{%x}`, utf16.DecodeRune(rune(high), rune(low)))
 		}
 		return `\x{` + code + `}`
 	})
@@ -292,6 +292,21 @@ func outside(text string, visit func(i, depth int) bool) {
 }
 
 func (k keyword) regexp(text string) (*regexp.Regexp, int, bool) {
+	if k.c.regexpOps > maxAllPatternOps {
+		return nil, 0, false // it was said
+	}
+	ops := instructions(text)
+	if ops > maxPatternOps {
+		k.fail("make the repetitions smaller",
+			"the regular expression is too large: %d instructions, the limit is %d", ops, maxPatternOps)
+		return nil, 0, false
+	}
+	if k.c.regexpOps += ops; k.c.regexpOps > maxAllPatternOps {
+		k.fail("use fewer of them, or make the repetitions smaller",
+			"the regular expressions up to this one are too large together: the limit is %d instructions",
+			maxAllPatternOps)
+		return nil, 0, false
+	}
 	re, err := regexp.Compile(text)
 	if err != nil {
 		hint := "patterns are RE2, see https://github.com/google/re2/wiki/Syntax"
@@ -299,12 +314,6 @@ func (k keyword) regexp(text string) (*regexp.Regexp, int, bool) {
 			hint = "lookaheads and lookbehinds are not supported: " + hint
 		}
 		k.fail(hint, "%s is no regular expression that can be used: %s", quote(text), show(reason(err)))
-		return nil, 0, false
-	}
-	ops := instructions(text)
-	if ops > maxPatternOps {
-		k.fail("make the repetitions smaller",
-			"the regular expression is too large: %d instructions, the limit is %d", ops, maxPatternOps)
 		return nil, 0, false
 	}
 	return re, ops, true
