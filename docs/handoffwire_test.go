@@ -42,6 +42,7 @@ func TestTheAnswersShownAreThoseGiven(t *testing.T) {
 		{"a call that goes on", "csv-report", "POST", "/handoff?wait=false", call, handoff.Result{State: "running"}, "POST /handoff", 3},
 		{"whom it may call", "hello", "GET", "/capsules", "", report, "GET /capsules", 0},
 		{"progress", "csv-report", "POST", "/progress", shownIn(t, "POST /progress")[0], report, "", 0},
+		{"a judgement", "csv-report", "POST", "/validate", shownIn(t, "POST /validate")[0], report, "POST /validate", 1},
 		{"who asks", "csv-report", "GET", "/run", "", report, "GET /run", 0},
 		{"what to work on", "csv-report", "GET", "/invocation", "", report, "GET /invocation", 0},
 		{"its own result", "csv-report", "POST", "/invocation/result", shownIn(t, "POST /invocation/result")[0], report, "", 0},

@@ -15,6 +15,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/semaphore"
+
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/handoff"
 	"github.com/agent-on-demand/aod/internal/wire/httpwire"
@@ -93,6 +95,7 @@ func (h *Handler) routes(runs handoff.Runs) *http.ServeMux {
 	known := facts{h.responder, h.broker}
 	asking := asking{h.responder, runs, h.broker.Caller().Deadline}
 	telling := &telling{runs: runs}
+	judging := judging{h.responder, h.pace, semaphore.NewWeighted(1), h.broker.Limits().ArgsBytes}
 	for pattern, methods := range map[string]map[string]action{
 		"/handoff":                {http.MethodPost: h.handoffs.post},
 		"/handoff/{id}":           {http.MethodGet: h.handoffs.get, http.MethodDelete: h.handoffs.delete},
@@ -101,6 +104,7 @@ func (h *Handler) routes(runs handoff.Runs) *http.ServeMux {
 		"/capsules/{name}/schema": {http.MethodGet: known.getSchema},
 		"/ask":                    {http.MethodPost: asking.post},
 		"/progress":               {http.MethodPost: telling.postProgress},
+		"/validate":               {http.MethodPost: judging.post},
 		"/run":                    {http.MethodGet: known.getRun},
 		"/invocation":             {http.MethodGet: h.program.getInvocation},
 		"/invocation/result":      {http.MethodPost: h.program.postResult},

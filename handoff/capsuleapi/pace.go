@@ -52,6 +52,11 @@ func (p pace) await(ctx context.Context) error {
 // refused counts a request that was refused.
 func (p pace) refused() { p.limiter.ReserveN(time.Now(), refusedCost-1) }
 
+// took counts a request that took our processor for so long: a run has about a fifth of one.
+func (p pace) took(d time.Duration) {
+	p.limiter.ReserveN(time.Now(), min(int(d/time.Millisecond), paceBurst))
+}
+
 // rest waits for the next turn. Whoever calls it alone waits for a few milliseconds at most.
 func (p pace) rest() { time.Sleep(p.limiter.Reserve().Delay()) }
 
