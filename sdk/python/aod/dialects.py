@@ -5,12 +5,17 @@ caches, and a replay finds it in its record.
 """
 
 import json
+import re
 
 from aod.errors import AgentError
 
 SHORT = 256  # characters of a tool's result that isn't worth leaving out
 LEFT_OUT = "[{} characters were left out here to make room]"
 OF_RESULTS = "The images of the results, in their order."
+# What a model thought aloud before it answered; some servers leave the first tag out.
+THOUGHTS = re.compile(
+    r"\A(?:\s*<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z))+|\A\s*(?![{`\s])(?:(?!<think).)*?</think(?:ing)?>(?=\s*[\n{])", re.DOTALL,
+)
 OUTPUT_TOKENS = 8192  # of an answer in Messages, which has to say a number
 
 
@@ -25,10 +30,11 @@ class Call:
 
 
 class Reply:
-    """What the model said: text, calls, why it refused ("" if it didn't), whether it was cut off."""
+    """What the model said: text (without what it thought), calls, why it refused ("" if it
+    didn't), whether it was cut off."""
 
     def __init__(self, text, calls, refusal, cut):
-        self.text = text
+        self.text = THOUGHTS.sub("", text)
         self.calls = calls
         self.refusal = refusal
         self.cut = cut
@@ -199,6 +205,8 @@ def _call(raw, identity):
             given = json.loads(given) if given.strip() else {}
         except (ValueError, RecursionError) as error:
             given, problem = None, f"the arguments are no JSON: {error}"
+    if given is None and not problem:
+        given = {}  # what some send where a tool takes nothing
     if not isinstance(given, dict):
         given, problem = {}, problem or "the arguments are no JSON object"
     return Call(str(raw.get("id") or identity), str(function.get("name")), given, problem)
@@ -207,7 +215,7 @@ def _call(raw, identity):
 def _sent(raw, call):
     """Return a call as it goes back: some servers choke on arguments that are broken."""
     function = {**_dict(raw.get("function")), "name": call.name}
-    if call.problem or not isinstance(function.get("arguments"), str):
+    if not call.arguments or not isinstance(function.get("arguments"), str):
         function["arguments"] = json.dumps(call.arguments)
     return {**raw, "id": call.id, "type": "function", "function": function}
 
