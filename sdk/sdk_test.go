@@ -81,9 +81,11 @@ func TestLibrary(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, report, code := base.Run(t, runtime.ContainerSpec{
-		Cmd:    []string{"python3", "-m", "unittest", "discover", "--start-directory", "/tests"},
-		User:   "65532:65532",
-		Mounts: []runtime.Mount{{Source: tests, Target: "/tests", ReadOnly: true}},
+		Cmd:  []string{"python3", "-m", "unittest", "discover", "--start-directory", "/tests"},
+		User: "65532:65532",
+		Mounts: []runtime.Mount{
+			{Source: tests, Target: "/tests", ReadOnly: true}, {Source: rowsFor(t), Target: "/rows", ReadOnly: true},
+		},
 	})
 	if code != 0 {
 		t.Errorf("unittest ended with %d:\n%s", code, report)

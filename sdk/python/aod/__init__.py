@@ -95,7 +95,7 @@ def run():
     import gc
 
     gc.disable()  # what is loaded first stays: the bridge enables it before execute
-    from aod import bridge  # here, so that logic under test needs no fastjsonschema
+    from aod import bridge  # here, so that logic under test needs none of it
 
     bridge.run()
 

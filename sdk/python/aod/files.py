@@ -47,6 +47,11 @@ class Files:
         names = self._names()
         return f"there is no file {name[:200]!r}; " + ("there are: " + ", ".join(names) if names else "there are none")
 
+    def missing(self, named, where):
+        """List what is wrong with the names at places of a value."""
+        wrong = [(key, self.problem(holder[key])) for holder, key in named]
+        return [f"{where}, {key}: {problem}" for key, problem in wrong if problem]
+
     def need(self, name):
         """Return the path of a file, or tell the model that there is none."""
         problem = self.problem(name)

@@ -6,7 +6,7 @@ import os
 import re
 import sys
 
-from aod import dialects, paths, schema, settings, tools, watch
+from aod import dialects, judged, paths, schema, settings, tools, watch
 from aod.errors import AgentError, ContractError
 from aod.files import Files, places
 from aod.model import Gateway
@@ -20,9 +20,8 @@ MOST_TOLD = 20  # findings about one answer
 ABOUT_FINAL = "Gives the answer and ends the task. Call it alone, once, when everything else is done."
 ONLY_FINAL = f"This is the last turn: call {FINAL} now, with the best answer that you have."
 SAME_AGAIN = "The same calls had the same results three times in a row. Do something else, or answer with what you have."
+THOUGHT = re.compile(r"<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL)
 FENCED = re.compile(r"```(?:json)?[ \t]*\n(.*?)```", re.DOTALL)
-
-_compiled = []  # the contract's output, ahead of the first run
 
 
 class Answer:
@@ -61,7 +60,7 @@ def without_code():
     settings.tools()
     settings.servers()
     settings.agent()
-    _compiled.append(schema.Half(settings.contract(), "output"))
+    settings.contract()
 
     def execute(_payload):
         return agent(None, None, None, None, None, None, (), None, None, None).output
@@ -78,14 +77,16 @@ class Goal:
     def __init__(self, output, files):
         whole = settings.contract() if output is None else {"output": output}
         self._files = files
-        self._half = _compiled.pop() if output is None and _compiled else schema.Half(whole, "output")
-        self._half.file_problem = files.problem
-        self._view = schema.inlined(self._half.document, "output")
+        self._judge = judged.by(whole, "output", "output", output is None)
+        try:
+            self._view = schema.inlined(schema.document(whole, "output"), "output")
+        except (ContractError, LookupError) as error:
+            raise AgentError("setup", f"the schema of the answer can't be read: {error}") from None
         self.shown = tools.shown(self._view)
 
     def problems(self, value):
         """List what is wrong with an answer."""
-        found = self._half.problems(value)
+        found = self._judge.problems(value) or self._files.missing(places(self._view, value), "output")
         return found if len(found) <= MOST_TOLD else [*found[:MOST_TOLD], f"and {len(found) - MOST_TOLD} more"]
 
     def finish(self, value):
@@ -98,6 +99,9 @@ class Goal:
     def read(self, text):
         """Return the answer that a text holds, and what is wrong with it."""
         whole, broken = text.strip(), None
+        if _object(whole) is None:
+            text = THOUGHT.sub("", text)
+            whole = text.strip()
         fenced = [part.strip() for part in FENCED.findall(text)]
         for candidate in (whole, *fenced, whole[whole.find("{"):whole.rfind("}") + 1]):
             value = _object(candidate)

@@ -1,9 +1,8 @@
-"""A schema.json, compiled: fastjsonschema, and the dialect of contracts."""
+"""A schema.json, read: the dialect of contracts, defaults, and one half to judge by."""
 
+import copy
 import json
 from urllib.parse import unquote
-
-import fastjsonschema
 
 from aod import paths
 from aod.errors import ContractError
@@ -22,17 +21,15 @@ TYPE_ALIASES = {
 _ONE = ("additionalItems", "additionalProperties", "contains", "else", "if", "items", "not", "propertyNames", "then")
 _LIST = ("allOf", "anyOf", "items", "oneOf", "prefixItems")
 _DATA = ("const", "default", "enum", "examples")
-_BY_NAME = ("$defs", "definitions", "dependencies", "dependentSchemas", "patternProperties", "properties")
+_BY_NAME = ("dependencies", "dependentSchemas", "patternProperties", "properties")
 
-DEEPEST = 16  # levels of a value in which all that is wrong is looked for
+DRAFTS = ("draft-04", "draft-06", "draft-07", "2019-09", "2020-12")
 MOST_INLINED = 5000  # schemas in one whose references were put in
-ELEMENTS = 16  # of a list, likewise
 
-_FORMATS = {"file_path", "regex", *fastjsonschema.CodeGeneratorDraft07.FORMAT_REGEXS}
-
+_NAMES = {str: "string", bool: "boolean", dict: "object", list: "array", type(None): "null"}
 
 class Half:
-    """One half of a contract, "input" or "output".
+    """One half of a contract, "input" or "output", judged here.
 
     file_problem says what is wrong with the name of a file; without it, a file of that
     name has to lie in the stage's directory. name is what messages call the value.
@@ -41,73 +38,88 @@ class Half:
     def __init__(self, schema, stage, file_problem=None, name=None):
         if stage not in schema:
             raise ContractError(f"schema.json has no {stage!r}")
-        self._stage = stage
+        from aod import judge
+
         self._name = name or stage
         self.file_problem = file_problem or (lambda name: paths.file_problem(stage, name))
-        self._bad_file = None
         try:
-            self.document = document(schema, stage)
-            self._validate = self._compiled(self.document)
-        except (fastjsonschema.JsonSchemaDefinitionException, ArithmeticError, AttributeError, LookupError,
-                RecursionError, SyntaxError, TypeError, ValueError) as error:
-            raise ContractError(f"schema.json, {stage}: {error}") from None
+            self.document = document(schema, stage, judge.check)
+        except RecursionError:
+            raise ContractError(f"schema.json, {stage}: it is nested too deeply") from None
+        self._schema = self.document[stage]
+        self._judge = judge.Judge(self.document, lambda name: self.file_problem(name))
 
     def problem(self, value):
-        """Say what breaks the contract, beginning with where; None if nothing does."""
-        if not isinstance(value, dict):
-            return f"{self._name} must be a JSON object"
-        return self._broken(self._validate, value, self._name)
+        """Say what breaks the contract first, beginning with where; None if nothing does."""
+        return next(iter(self.problems(value)), None)
 
     def problems(self, value):
-        """List what breaks the contract, each beginning with where: at least what problem
-        says, and beside it what is wrong elsewhere in the value."""
-        first = self.problem(value)
-        if first is None:
-            return []
-        found = list(_unique(self._below(self.document[self._stage], value, self._name, 0)))
-        return found or [first]
-
-    def _below(self, schema, value, where, depth):
-        """Yield what breaks a schema in the value itself, then in its fields and elements."""
-        while isinstance(schema, dict) and "$ref" in schema:
-            schema = _at(self.document, schema["$ref"])
-        if not isinstance(schema, dict) or depth > DEEPEST:
-            return
-        shallow = {key: item for key, item in schema.items() if key not in ("properties", "items", "allOf")}
-        fields, items = schema.get("properties", {}), schema.get("items")
-        if isinstance(fields, dict):
-            shallow["properties"] = {name: {} for name in fields}
-        definitions = {key: item for key, item in self.document.items() if key != "allOf"}
-        wrong = self._broken(self._compiled({**definitions, "allOf": [shallow]}), value, where)
-        if wrong:
-            yield wrong
-        for part in schema.get("allOf", ()):
-            yield from self._below(part, value, where, depth + 1)
-        if isinstance(value, dict) and isinstance(fields, dict):
-            for name in [name for name in fields if name in value]:
-                yield from self._below(fields[name], value[name], f"{where}.{name}", depth + 1)
-        if isinstance(value, list) and isinstance(items, dict):
-            for index, item in enumerate(value[:ELEMENTS]):
-                yield from self._below(items, item, f"{where}[{index}]", depth + 1)
-
-    def _compiled(self, document):
-        return fastjsonschema.compile(document, formats={"file_path": self._is_file}, use_default=self._stage == "input")
-
-    def _broken(self, validate, value, where):
-        self._bad_file = None
+        """List all that breaks the contract, each beginning with where."""
+        if not isinstance(value, dict):
+            return [f"{self._name} must be a JSON object"]
         try:
-            validate(value, name_prefix=where)
-        except fastjsonschema.JsonSchemaValueException as error:
-            if error.rule == "format" and error.rule_definition == "file_path":
-                return f"{error.name}: {self._bad_file}"
-            return error.message
+            return list(dict.fromkeys(self._judge.wrong(self._schema, value, self._name)))
         except RecursionError:
-            return f"{where} is nested too deeply"
-        return None
+            return [f"{self._name} is nested too deeply, or its schema refers to itself for ever"]
 
-    def _is_file(self, name):
-        self._bad_file = self.file_problem(name)
-        return self._bad_file is None
+
+def fill(document, stage, value):
+    """Put defaults where a half's schema has some and the value, which keeps it, has nothing."""
+    _fill(document, document[stage], value)
+    return value
+
+
+def _fill(document, schema, value):
+    if not isinstance(schema, dict):
+        return
+    if "$ref" in schema:
+        _fill(document, document["$refs"][schema["$ref"]], value)
+        return
+    if isinstance(value, dict):
+        for name, part in schema.get("properties", {}).items():
+            if isinstance(part, dict) and name not in value and "default" in part:
+                value[name] = copy.deepcopy(part["default"])
+            if name in value:
+                _fill(document, part, value[name])
+        for name in value.keys() - schema.get("properties", {}).keys():
+            _fill(document, schema.get("additionalProperties"), value[name])
+    if isinstance(value, list):
+        items = schema.get("items")
+        for index, item in enumerate(value):
+            _fill(document, items if not isinstance(items, list) else items[index] if index < len(items) else None, item)
+    for part in schema.get("allOf", ()):
+        _fill(document, part, value)
+    for key in ("anyOf", "oneOf"):
+        _fill(document, next((part for part in schema.get(key, ()) if _may_hold(document, part, value)), None), value)
+    if "if" in schema:
+        _fill(document, schema.get("then" if _may_hold(document, schema["if"], value) else "else"), value)
+
+
+def _may_hold(document, schema, value):
+    """Report whether a value could keep a schema, by its type and the fixed values of its fields: a
+    choice is told by them."""
+    if not isinstance(schema, dict):
+        return schema is not False
+    if "$ref" in schema:
+        return _may_hold(document, document["$refs"][schema["$ref"]], value)
+    names = schema.get("type", [])
+    if names and not any(name in _types(value) for name in ([names] if isinstance(names, str) else names)):
+        return False
+    if "const" in schema and schema["const"] != value or "enum" in schema and value not in schema["enum"]:
+        return False
+    if not isinstance(value, dict):
+        return True
+    fields = schema.get("properties", {})
+    return all(name in value for name in schema.get("required", ())) and all(
+        _may_hold(document, fields[name], value[name]) for name in fields.keys() & value.keys()
+    ) and (schema.get("additionalProperties") is not False or not value.keys() - fields.keys())
+
+
+def _types(value):
+    """Return the names of the types that a value has."""
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return ("number", "integer") if value == int(value) else ("number",)
+    return (_NAMES.get(type(value)),)
 
 
 def parse(document):
@@ -121,74 +133,95 @@ def parse(document):
     return schema
 
 
-def document(schema, stage):
-    """Return the whole document as a schema that stands for one half of it: references
-    are from its top, as "#/definitions/row" or "#/input/properties/row"."""
-    whole = {key: _Reader(schema, key).read(schema[key], key) for key in ("input", "output") if key in schema}
-    top = _Reader(schema)
-    for key in ("$defs", "definitions"):
-        if isinstance(schema.get(key), dict):
-            whole[key] = {name: top.read(item, f"{key}.{name}") for name, item in schema[key].items()}
-    return {**whole, "allOf": [{"$ref": f"#/{stage}"}]}
+def document(schema, stage, check=None):
+    """Return one half of a document as draft-07, and under "$refs" what its references lead to, by
+    where that stands. References are from the document's top, as "#/definitions/row".
+    check(schema, draft, where, whether it is the half itself) may raise a ContractError."""
+    reader = _Reader(schema, check or (lambda *_: None))
+    return {stage: reader.read(schema[stage], "/" + stage), "$refs": reader.references}
 
 
 class _Reader:
-    """Reads the schemas of one half, or of the top, as draft-07: aliases replaced, unknown
-    formats dropped, references checked, newer drafts translated (as AOD does)."""
+    """Reads schemas as draft-07: aliases replaced, references resolved, newer drafts translated
+    (as AOD does)."""
 
-    def __init__(self, document, half=None):
-        own = document.get(half)
-        declared = own.get("$schema") if isinstance(own, dict) else None
-        draft = declared or document.get("$schema")
+    def __init__(self, document, check):
         self._document = document
-        self._newer = isinstance(draft, str) and "/draft/20" in draft
-        self._bases = [""]  # where references may start: a half with a draft of its own goes first
-        if half:
-            self._bases.insert(0 if declared else 1, "/" + half)
+        self._check = check
+        self.references = {}  # the schemas, by their pointers
 
-    def read(self, schema, where):
+    def read(self, schema, at):
+        """Return the schema at a pointer, as draft-07."""
+        draft = self._draft(at)
+        if isinstance(schema, dict) and "type" in schema:
+            schema = {**schema, "type": _without_aliases(schema["type"])}
+        if isinstance(schema, dict) and "$ref" in schema and not _is_newer(draft):  # all beside it is ignored
+            schema = {key: item for key, item in schema.items() if key in ("$ref", "default", "description", "title")}
+        self._check(schema, draft, at[1:].replace("/", "."), at.count("/") == 1)
         if not isinstance(schema, dict):
             return schema
-        schema = {key: value for key, value in schema.items() if key not in ("$id", "id", "$schema")}
+        schema = {key: value for key, value in schema.items() if key not in ("$id", "id", "$schema", "definitions", "$defs")}
         if "$ref" in schema:
-            schema["$ref"] = self._reference(schema["$ref"], where)
-        if "type" in schema:
-            schema["type"] = _without_aliases(schema["type"])
-        if schema.get("format", "file_path") not in _FORMATS:
-            del schema["format"]
+            schema["$ref"] = self._reference(schema["$ref"], at)
         for key in _ONE:
             if key in schema:
-                schema[key] = self.read(schema[key], f"{where}.{key}")
+                schema[key] = self.read(schema[key], f"{at}/{key}") if not isinstance(schema[key], list) else schema[key]
         for key in _LIST:
             if isinstance(schema.get(key), list):
-                schema[key] = [self.read(item, f"{where}.{key}") for item in schema[key]]
+                schema[key] = [self.read(item, f"{at}/{key}/{index}") for index, item in enumerate(schema[key])]
         for key in _BY_NAME:
             if isinstance(schema.get(key), dict):
-                schema[key] = {name: self.read(item, f"{where}.{name}") for name, item in schema[key].items()}
-        return self._translated(schema)
+                schema[key] = {name: item if isinstance(item, list) else self.read(item, f"{at}/{key}/{_escaped(name)}")
+                               for name, item in schema[key].items()}
+        return _translated(schema, _is_newer(draft))
 
-    def _translated(self, schema):
-        if schema.get("prefixItems"):
-            if "items" in schema:
-                schema["additionalItems"] = schema["items"]
-            schema["items"] = schema["prefixItems"]
-        if schema.get("minContains") == 0:
-            schema.pop("contains", None)
-        also = list(schema.get("allOf", ()))
-        for key in ("dependentRequired", "dependentSchemas"):
-            if key in schema:
-                also.append({"dependencies": schema.pop(key)})
-        if "$ref" in schema and self._newer:  # what stands beside it holds as well
-            also.append({"$ref": schema.pop("$ref")})
-        return {**schema, "allOf": also} if also else schema
+    def _draft(self, at):
+        half = self._document.get(at.split("/")[1])
+        for holder in (half, self._document):
+            declared = holder.get("$schema") if isinstance(holder, dict) else None
+            if isinstance(declared, str):
+                return next((draft for draft in DRAFTS if draft in declared), None)
+        return None
 
-    def _reference(self, reference, where):
-        if not isinstance(reference, str) or not reference.startswith("#"):
-            raise ContractError(f"schema.json, {where}: only references within the schema, \"#/...\", are followed")
-        for base in self._bases:
-            if _leads_somewhere(self._document, base + reference[1:]):
-                return "#" + base + reference[1:]
-        return reference
+    def _bases(self, at):
+        """Return where references may start: a half that declares its draft goes first."""
+        half = at.split("/")[1]
+        own = self._document.get(half)
+        bases = ["", "/" + half]
+        return bases[::-1] if isinstance(own, dict) and "$schema" in own else bases
+
+    def _reference(self, reference, at):
+        if not isinstance(reference, str) or reference != "#" and not reference.startswith("#/"):
+            raise ContractError(f"schema.json, {at[1:]}: only references within the schema, \"#/...\", are followed")
+        for base in self._bases(at):
+            pointer = base + unquote(reference[1:])
+            found = _lookup(self._document, pointer) if pointer else None
+            if found is not None:
+                if pointer not in self.references:
+                    self.references[pointer] = True  # until it is read: it may contain itself
+                    self.references[pointer] = self.read(found, pointer)
+                return pointer
+        raise ContractError(f"schema.json, {at[1:]}: {reference!r} leads to nothing")
+
+
+def _is_newer(draft):
+    return draft in ("2019-09", "2020-12")
+
+
+def _translated(schema, newer):
+    if schema.get("prefixItems"):
+        if "items" in schema:
+            schema["additionalItems"] = schema["items"]
+        schema["items"] = schema.pop("prefixItems")
+    if schema.get("minContains") == 0:
+        schema.pop("contains", None)
+    also = list(schema.get("allOf", ()))
+    for key in ("dependentRequired", "dependentSchemas"):
+        if key in schema:
+            also.append({"dependencies": schema.pop(key)})
+    if "$ref" in schema and newer:  # what stands beside it holds as well
+        also.append({"$ref": schema.pop("$ref")})
+    return {**schema, "allOf": also} if also else schema
 
 
 def inlined(whole, stage):
@@ -209,7 +242,7 @@ def _inline(document, value, on_the_way, left):
     if isinstance(reference, str):
         if reference in on_the_way or left[0] < 0:
             return {}
-        return _inline(document, _at(document, reference), (*on_the_way, reference), left)
+        return _inline(document, document["$refs"][reference], (*on_the_way, reference), left)
     schema = {}
     for key, item in value.items():
         if key in _BY_NAME and isinstance(item, dict):
@@ -217,33 +250,24 @@ def _inline(document, value, on_the_way, left):
         elif key not in _DATA:
             item = _inline(document, item, on_the_way, left)
         schema[key] = item
-    return {key: item for key, item in schema.items() if key not in ("definitions", "$defs")}
+    return schema
 
 
-def _unique(found):
-    return dict.fromkeys(found)
-
-
-def _at(document, reference):
-    """Return what a reference within a document leads to, {} for nothing."""
-    value = document
-    for part in unquote(reference[1:]).split("/")[1:]:
-        part = part.replace("~1", "/").replace("~0", "~")
-        value = value[int(part)] if isinstance(value, list) else value.get(part, {})
-    return value
-
-
-def _leads_somewhere(value, pointer):
-    """Whether something stands in a document where a pointer of a reference leads."""
-    for part in unquote(pointer).split("/")[1:]:
+def _lookup(value, pointer):
+    """Return what stands in a document at a pointer, None for nothing."""
+    for part in pointer.split("/")[1:]:
         part = part.replace("~1", "/").replace("~0", "~")
         if isinstance(value, dict) and part in value:
             value = value[part]
         elif isinstance(value, list) and part.isdigit() and int(part) < len(value):
             value = value[int(part)]
         else:
-            return False
-    return True
+            return None
+    return value
+
+
+def _escaped(name):
+    return name.replace("~", "~0").replace("/", "~1")
 
 
 def _without_aliases(names):

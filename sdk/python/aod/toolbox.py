@@ -7,6 +7,7 @@ import threading
 import time
 
 from aod.errors import CapsuleError, ContractError, HandoffError, HandoffUnavailable, MCPError, ToolError
+from aod.judged import told
 from aod.tools import clean, clip, listed
 
 ERROR_BYTES = 4 << 10  # of what the model is told of a mistake
@@ -63,6 +64,8 @@ class Toolbox:
             try:
                 jobs.append((index, tool, tool.prepare(call.arguments, self._files)))
             except Exception as error:
+                if _ends_the_run(error):
+                    raise
                 results[index] = _told_error(error), True
         ended = _together(jobs, self._parallel)
         for index, tool, _ in jobs:
@@ -124,17 +127,10 @@ def _ends_the_run(error):
 def _told_error(error):
     """Return what the model is told of an error; what only a programmer can mend is logged, too."""
     if isinstance(error, HandoffError):
-        findings = [_finding(finding) for finding in getattr(error, "findings", ())]
+        findings = [told(finding) for finding in getattr(error, "findings", ())]
         return clip(listed(str(error), findings) if findings else str(error), ERROR_BYTES)
     if isinstance(error, ToolError):
         return clip(str(error), ERROR_BYTES)
     if not isinstance(error, (ContractError, MCPError)):
         sys.__excepthook__(type(error), error, error.__traceback__)
     return clip(f"{type(error).__name__}: {error}", ERROR_BYTES)
-
-
-def _finding(finding):
-    if not isinstance(finding, dict):
-        return str(finding)
-    text = ": ".join(str(finding[key]) for key in ("pointer", "message") if finding.get(key))
-    return f"{text} ({finding['hint']})" if finding.get("hint") else text

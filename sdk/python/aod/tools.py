@@ -5,8 +5,8 @@ import json
 import os
 import sys
 
-from aod import calls, outgoing, paths, schema, settings, watch
-from aod.errors import AgentError, ToolError
+from aod import calls, judged, outgoing, paths, schema, settings, watch
+from aod.errors import AgentError, ContractError, ToolError
 from aod.files import places
 
 FILE_NOTE = "The name of a file: one of the input, one that an earlier call returned, or one in the workspace."
@@ -32,9 +32,9 @@ class Tool:
     def prepare(self, arguments, files):
         """Return the arguments as run takes them; ToolError says all that is wrong with them."""
         arguments = copy.deepcopy(arguments)  # what the model said stays as it is
-        wrong = self._wrong(arguments, files)
+        wrong = self._wrong(arguments)
         named = places(self._view, arguments)
-        wrong += [problem for holder, key in named if (problem := files.problem(holder[key])) and not wrong]
+        wrong = wrong or files.missing(named, "arguments")
         if wrong:
             raise ToolError(listed("the arguments are wrong:", wrong))
         for holder, key in named:
@@ -45,7 +45,7 @@ class Tool:
         """Return what of a result a model can be shown beside the text."""
         return []
 
-    def _wrong(self, _arguments, _files):
+    def _wrong(self, _arguments):
         return []
 
 
@@ -53,11 +53,12 @@ class Function(Tool):
     """A function of src/tools.py. It takes the arguments by their names, and files as paths."""
 
     def __init__(self, entry, function):
-        self._parameters = {"input": entry.get("parameters") or {"type": "object"}}
-        super().__init__(entry, schema.document(self._parameters, "input"))
+        parameters = {"input": entry.get("parameters") or {"type": "object"}}
+        self._whole = schema.document(parameters, "input")
+        super().__init__(entry, self._whole)
         self.limit = self.seconds
         self._function = function
-        self._half = None
+        self._judge = judged.by(parameters, "input", "arguments")
 
     def run(self, arguments):
         """Call it and return what it returns."""
@@ -75,10 +76,11 @@ class Function(Tool):
         """Return the text for the model."""
         return result if isinstance(result, str) else _json(result)
 
-    def _wrong(self, arguments, files):
-        if not self._half:
-            self._half = schema.Half(self._parameters, "input", files.problem, "arguments")
-        return self._half.problems(arguments)
+    def _wrong(self, arguments):
+        wrong = self._judge.problems(arguments)
+        if not wrong:
+            schema.fill(self._whole, "input", arguments)
+        return wrong
 
     def _file(self, path):
         return path
@@ -123,7 +125,10 @@ def load(wanted):
     if from_servers:
         from aod import served
         served.start(from_servers)
-    known = [tool for entry in entries for tool in _tools(entry, capsules)]
+    try:
+        known = [tool for entry in entries for tool in _tools(entry, capsules)]
+    except ContractError as error:
+        raise AgentError("setup", f"the parameters of a tool can't be read: {error}") from None
     twice = {tool.name for tool in known if sum(other.name == tool.name for other in known) > 1}
     if twice:
         raise AgentError("setup", f"two tools have the name {min(twice)}")

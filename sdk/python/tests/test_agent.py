@@ -73,6 +73,20 @@ class Answers(AgentTest):
                 self.model(text(said))
                 self.assertEqual({"total": 4}, aod.agent().output)
 
+    def test_what_it_thought_aloud_is_no_answer(self):
+        for said in (
+            '<think>maybe {"total": 1}</think>{"total": 4}', '\n<thinking>{"total": 1}\n```json\n{"total": 2}\n```</thinking>\n\n```json\n{"total": 4}\n```',
+            'or {"total": 1}?\n</think>\n{"total": 4}', '<think>a</think> <think>{"total": 1}</think>Here: {"total": 4}',
+            'Well.<think>{"total": 1}</think>{"total": 4}', '{"total": 4, "note": "<think>{}</think>"}',
+        ):
+            with self.subTest(said):
+                model = self.model(text(said), text('{"total": 0}'))
+                self.assertEqual((4, 1), ((answer := aod.agent()).output["total"], answer.turns))
+                self.assertEqual(said, answer.messages[-1]["content"])
+        model = self.model(text("<think>so it was cut", "length"), text("<think>a\nb</think>\n\nIn HTML, <think> and </think> are no tags."))
+        answer = aod.ask("x")
+        self.assertEqual(("\n\nIn HTML, <think> and </think> are no tags.", 2), (answer.text, len(model.requests)))
+
     def test_a_text_is_the_answer_where_the_output_is_one_text(self):
         self.model(text("  It went well. {not json}\n"))
         self.assertEqual({"report": "It went well. {not json}"}, aod.agent(output={
@@ -162,6 +176,18 @@ class Tools(AgentTest):
                 aod.agent()
                 self.assertIn("the arguments are no JSON", self.told(model)[0])
                 self.assertEqual("{}", model.requests[1]["messages"][2]["tool_calls"][0]["function"]["arguments"])
+
+    def test_a_tool_that_takes_nothing_is_called_with_nothing(self):
+        self.tools([{"name": "now", "description": "d", "parameters": {"type": "object", "properties": {}}}], "def now():\n    return 'noon'\n")
+        for said in (None, "null", " null ", "", {}, "{}"):
+            with self.subTest(said):
+                model = self.model(calls(("now", said)), final(total=1))
+                aod.agent()
+                self.assertEqual(["noon"], self.told(model))
+                self.assertEqual("{}", model.requests[1]["messages"][2]["tool_calls"][0]["function"]["arguments"])
+        model = self.model(calls(("now", None)), final(total=1), facts={"dialects": ["messages"]})
+        aod.agent()
+        self.assertEqual("noon", model.requests[1]["messages"][2]["content"][0]["content"])
 
     def test_arguments_against_the_schema_are_told_with_every_finding(self):
         self.tools([ADD], CODE)
@@ -255,6 +281,64 @@ class Tools(AgentTest):
         aod.agent()
         told = model.requests[0]["tools"][0]["function"]["parameters"]["properties"]
         self.assertEqual((["yes", "no", "2024-01-01", "1:30", "0o7"], 16, True), (told["a"]["enum"], told["b"]["default"], told["b"]["const"]))
+
+
+class JudgedByAOD(AgentTest):
+    """What an answer and arguments are held against where AOD validates."""
+
+    def setUp(self):
+        super().setUp()
+        os.environ["AOD_VALIDATES"] = "1"  # the environment is put back after each test
+        self.asked, self.answers = [], []
+        self.serve(self.judge)
+
+    def judge(self, request):
+        if request.path != "/validate":
+            return 204, b""
+        self.asked.append(request.document)
+        return self.answers.pop(0)
+
+    def test_an_answer_is_held_against_the_contract_by_it(self):
+        finding = {"pointer": "/total", "message": "is not one of the allowed values: 1, 2"}
+        self.answers = [(200, {"valid": False, "findings": [finding]}), (200, {"valid": True, "findings": []})]
+        model = self.model(final(total=True), final(total=2))
+        self.assertEqual({"total": 2}, aod.agent().output)
+        with open(self.capsule + "/schema.json") as file:
+            self.assertEqual({"schema": json.load(file), "side": "output", "value": {"total": True}}, self.asked[0])
+        self.assertIn("output/total: is not one of the allowed values: 1, 2", self.told(model, 1)[0])
+
+    def test_arguments_are_held_against_the_tools_schema_and_get_its_defaults(self):
+        self.tools([ADD], CODE)
+        self.answers = [(200, {"valid": True, "findings": []})] * 2
+        model = self.model(calls(("add", {"a": 1})), final(total=1))
+        aod.agent()
+        self.assertEqual({"schema": ADD["parameters"], "value": {"a": 1}}, self.asked[0])
+        self.assertEqual(['{"sum": 11}'], self.told(model))
+
+    def test_a_schema_that_cannot_be_used_ends_the_agent(self):
+        self.answers = [problem(422, "invalid_input", findings=[{"pointer": "/type", "message": "is no type"}])] * 2
+        self.model(final(total=1))
+        self.assertIn("/type: is no type", str(self.fails("setup", aod.agent)))
+        self.tools([ADD], CODE)
+        self.model(calls(("add", {"a": 1})))
+        self.fails("setup", aod.agent)
+
+    def test_a_value_that_it_cannot_read_is_told(self):
+        self.answers = [problem(400, "bad_request"), (200, {"valid": True, "findings": []})]
+        model = self.model(final(total=1), calls(("final_answer", '{"total": NaN}')), final(total=1))
+        self.assertEqual(({"total": 1}, 3), ((answer := aod.agent()).output, answer.turns))
+        self.assertIn("it says no", self.told(model, 1)[0])
+        self.assertIn("has no JSON form", self.told(model, 2)[-1])
+
+
+class Setups(AgentTest):
+    def test_a_schema_that_only_aod_can_judge_is_told_before_the_first_question(self):
+        strange = {"type": "object", "properties": {"a": {"type": "string", "pattern": r"^\p{L}+$"}}}
+        model = self.model()
+        self.assertIn("run the unit with aod", str(self.fails("setup", lambda: aod.ask("x", output=strange))))
+        self.tools([{**ADD, "parameters": strange}], CODE)
+        self.assertIn("run the unit with aod", str(self.fails("setup", aod.agent)))
+        self.assertEqual([], model.requests)
 
 
 class Handoffs(AgentTest):

@@ -202,7 +202,7 @@ class Graphs(unittest.TestCase):
             self.assertRaises(ValueError, Flow, None, wrong)
 
     def test_it_needs_nothing_but_the_standard_library(self):
-        code = "import sys, aod; aod.flow.Flow().run({}); print([name for name in ('yaml', 'fastjsonschema', 'asyncio') if name in sys.modules])"
+        code = "import sys, aod; aod.flow.Flow().run({}); print([name for name in ('yaml', 'aod.judge', 'asyncio') if name in sys.modules])"
         self.assertEqual("[]\n", subprocess.run([sys.executable, "-c", code], text=True, capture_output=True, check=True).stdout)
 
 
