@@ -48,9 +48,9 @@ func init() {
 		"ipv4":                  func(text string) bool { return isAddress(text, netip.Addr.Is4) },
 		"ipv6":                  func(text string) bool { return isAddress(text, netip.Addr.Is6) },
 		"uuid":                  func(text string) bool { return uuidForm().MatchString(text) },
-		"uri":                   func(text string) bool { return isASCII(text) && isAbsolute(text) && isReference(text) },
+		"uri":                   func(text string) bool { return isASCII(text) && isAbsolute(text) },
 		"uri-reference":         func(text string) bool { return isASCII(text) && isReference(text) },
-		"iri":                   func(text string) bool { return isAbsolute(text) && isReference(text) },
+		"iri":                   isAbsolute,
 		"iri-reference":         isReference,
 		"uri-template":          func(text string) bool { _, err := uritemplate.New(text); return err == nil },
 		"regex":                 isExpression,
@@ -161,7 +161,7 @@ func isInternational(text string) bool {
 	})
 }
 
-func isAbsolute(text string) bool { return schemeForm().MatchString(text) }
+func isAbsolute(text string) bool { return schemeForm().MatchString(text) && isReference(text) }
 
 // isReference checks a reference of RFC 3987, which in ASCII is one of RFC 3986.
 func isReference(text string) bool {

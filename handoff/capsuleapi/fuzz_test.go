@@ -30,6 +30,8 @@ func FuzzHandoff(f *testing.F) {
 	f.Add([]byte(`{"file":"/io/output/shown","media_type":"text/plain"}`), uint8(4))
 	f.Add([]byte(`{"file":"link"}`), uint8(4))
 	f.Add([]byte(`{"data":{"a":[1.0,null]}}`), uint8(4))
+	f.Add([]byte(`{"schema":{"properties":{"v":{"pattern":"\\u0061"}}},"value":{"v":"a"}}`), uint8(5))
+	f.Add([]byte(`{"schema":{"input":{},"output":{"$ref":"#/input"}},"side":"output","value":{}}`), uint8(5))
 	w := posting(f)
 	w.out("a", "carried")
 	w.out("d/b", "carried")
@@ -51,7 +53,7 @@ func FuzzHandoff(f *testing.F) {
 		w.t, w.runs.T = t, t
 		w.runs.Calls, w.runs.Copied, w.runs.Artifacts, w.runs.ShownFile = nil, nil, nil, nil
 		_ = os.Remove(w.caller.Result) // there is one after a result
-		rec := w.do("POST", []string{"/handoff", "/execute", "/progress", "/invocation/result", "/artifact"}[address%5], string(body))
+		rec := w.do("POST", []string{"/handoff", "/execute", "/progress", "/invocation/result", "/artifact", "/validate"}[address%6], string(body))
 		for _, a := range w.runs.Artifacts {
 			if err := api.CheckArtifact(a.Part); err != nil {
 				t.Fatalf("%+v was shown: %v", a.Part, err)
