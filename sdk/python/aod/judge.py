@@ -2,6 +2,7 @@
 at all. What it can't judge so is refused before the first value."""
 
 import fractions
+import operator
 
 from aod.errors import ContractError
 from aod.formats import FORMATS
@@ -58,7 +59,7 @@ def check(schema, draft, where, root):
     if schema.get("minContains", 1) not in (0, 1):
         refuse("minContains can't be counted")
     for key in ("exclusiveMinimum", "exclusiveMaximum"):
-        if not _is(schema.get(key, 0), (int, float)) and draft != "draft-04":
+        if not _is(schema.get(key, 0), (int, float, bool) if draft == "draft-04" else (int, float)):
             refuse(f"{key} is no number")
     for pattern in [*schema.get("patternProperties", ()), *([schema["pattern"]] if "pattern" in schema else ())]:
         compiled(pattern)
@@ -80,6 +81,9 @@ class Judge:
         if "$ref" in schema:
             yield from self.wrong(self._references[schema["$ref"]], value, where)
             return
+        for key, (kind, holds, says) in _LIMITS.items():
+            if key in schema and _is(value, kind) and not holds(value if kind is _NUMBER else len(value), schema[key]):
+                yield f"{where} must {says.format(schema[key])}"
         for key, (kind, rule) in _RULES.items():
             there = key in schema or key == "properties" and not _FIELDS.isdisjoint(schema)
             if there and (kind is None or _is(value, kind)):
@@ -91,7 +95,7 @@ class Judge:
 
     def _type(self, schema, value, where):
         names = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
-        if not any(_is(value, KINDS[name]) and (name != "integer" or value == int(value)) for name in names):
+        if not any(_is(value, KINDS[name]) and (name != "integer" or value % 1 == 0) for name in names):
             yield f"{where} must be {' or '.join(names)}"
 
     def _enum(self, schema, value, where):
@@ -182,49 +186,22 @@ class Judge:
         yield from self.wrong(schema.get("then" if self.holds(schema["if"], value) else "else", True), value, where)
 
 
-def _limit(key, size, says, holds):
-    def rule(_judge, schema, value, where):
-        if not holds(size(value), schema[key]):
-            yield f"{where} must {says.format(schema[key])}"
-    return rule
-
-
-def _exclusive(key, plain, says, holds):
-    def rule(_judge, schema, value, where):
-        limit = schema.get(plain) if schema[key] is True else schema[key]
-        if limit is not False and limit is not None and not holds(value, limit):
-            yield f"{where} must be {says} {limit}"
-    return rule
-
-
-def _at_least(value, least):
-    return value >= least
-
-
-def _at_most(value, most):
-    return value <= most
-
-
 _NUMBER = (int, float)
 _RULES = {
     "type": (None, Judge._type), "enum": (None, Judge._enum), "const": (None, Judge._const),
-    "format": (str, Judge._format), "pattern": (str, Judge._pattern),
-    "minLength": (str, _limit("minLength", len, "have at least {} characters", _at_least)),
-    "maxLength": (str, _limit("maxLength", len, "have at most {} characters", _at_most)),
-    "minimum": (_NUMBER, _limit("minimum", lambda value: value, "be bigger than or equal to {}", _at_least)),
-    "maximum": (_NUMBER, _limit("maximum", lambda value: value, "be smaller than or equal to {}", _at_most)),
-    "exclusiveMinimum": (_NUMBER, _exclusive("exclusiveMinimum", "minimum", "greater than", lambda a, b: a > b)),
-    "exclusiveMaximum": (_NUMBER, _exclusive("exclusiveMaximum", "maximum", "less than", lambda a, b: a < b)),
-    "multipleOf": (_NUMBER, Judge._multiple),
-    "minItems": (list, _limit("minItems", len, "have at least {} items", _at_least)),
-    "maxItems": (list, _limit("maxItems", len, "have at most {} items", _at_most)),
+    "format": (str, Judge._format), "pattern": (str, Judge._pattern), "multipleOf": (_NUMBER, Judge._multiple),
     "uniqueItems": (list, Judge._unique), "items": (list, Judge._list), "contains": (list, Judge._contains),
-    "minProperties": (dict, _limit("minProperties", len, "have at least {} fields", _at_least)),
-    "maxProperties": (dict, _limit("maxProperties", len, "have at most {} fields", _at_most)),
     "required": (dict, Judge._required), "properties": (dict, Judge._fields),
     "propertyNames": (dict, Judge._names), "dependencies": (dict, Judge._dependencies),
     "allOf": (None, Judge._all), "anyOf": (None, Judge._any), "oneOf": (None, Judge._one),
     "not": (None, Judge._not), "if": (None, Judge._if),
+}
+_LIMITS = {
+    "minLength": (str, operator.ge, "have at least {} characters"), "maxLength": (str, operator.le, "have at most {} characters"),
+    "minItems": (list, operator.ge, "have at least {} items"), "maxItems": (list, operator.le, "have at most {} items"),
+    "minProperties": (dict, operator.ge, "have at least {} fields"), "maxProperties": (dict, operator.le, "have at most {} fields"),
+    "minimum": (_NUMBER, operator.ge, "be bigger than or equal to {}"), "maximum": (_NUMBER, operator.le, "be smaller than or equal to {}"),
+    "exclusiveMinimum": (_NUMBER, operator.gt, "be bigger than {}"), "exclusiveMaximum": (_NUMBER, operator.lt, "be smaller than {}"),
 }
 
 

@@ -61,6 +61,8 @@ class Half:
             return list(dict.fromkeys(self._judge.wrong(self._schema, value, self._name)))
         except RecursionError:
             return [f"{self._name} is nested too deeply, or its schema refers to itself for ever"]
+        except ValueError as error:  # of a number beyond those of JSON
+            return [f"{self._name} can't be judged: {error}"]
 
 
 def fill(document, stage, value):
@@ -118,7 +120,7 @@ def _may_hold(document, schema, value):
 def _types(value):
     """Return the names of the types that a value has."""
     if isinstance(value, (int, float)) and not isinstance(value, bool):
-        return ("number", "integer") if value == int(value) else ("number",)
+        return ("number", "integer") if value % 1 == 0 else ("number",)
     return (_NAMES.get(type(value)),)
 
 
@@ -215,6 +217,9 @@ def _translated(schema, newer):
         schema["items"] = schema.pop("prefixItems")
     if schema.get("minContains") == 0:
         schema.pop("contains", None)
+    for plain, exclusive in (("minimum", "exclusiveMinimum"), ("maximum", "exclusiveMaximum")):
+        if isinstance(schema.get(exclusive), bool) and schema.pop(exclusive) and plain in schema:  # draft-04's
+            schema[exclusive] = schema.pop(plain)
     also = list(schema.get("allOf", ()))
     for key in ("dependentRequired", "dependentSchemas"):
         if key in schema:

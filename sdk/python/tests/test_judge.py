@@ -54,6 +54,18 @@ class Verdicts(unittest.TestCase):
             with self.assertRaises(ContractError, msg=part):
                 verdict(part, value)
 
+    def test_a_number_beyond_all_others_is_no_traceback(self):
+        for part in ({"type": "integer"}, {"multipleOf": 2}):
+            self.assertFalse(verdict(part, float("inf")))
+
+    def test_a_limit_of_draft_4_may_be_left_out(self):
+        half = {"$schema": "http://json-schema.org/draft-04/schema#", "properties": {
+            "v": {"minimum": 1, "exclusiveMinimum": True}, "w": {"maximum": 1, "exclusiveMaximum": False},
+        }}
+        judge = schema.Half({"input": half}, "input")
+        self.assertEqual(["input.v must be bigger than 1"], judge.problems({"v": 1, "w": 1}))
+        self.assertEqual([], judge.problems({"v": 2, "w": 1}))
+
     def test_values_are_the_same_as_in_aod(self):
         for part, holds, breaks in (
             ({"enum": [1, 2]}, [1, 1.0], [True, "1"]), ({"const": [0]}, [[0], [0.0]], [[False]]), ({"type": "integer"}, [1.0], [True, 1.5]),
