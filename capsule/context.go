@@ -40,6 +40,8 @@ type entry struct {
 	mode fs.FileMode
 	size int64  // of a regular file
 	link string // target of a symbolic link, as it stands there
+	// hidden: only the builder gets it, and no instruction finds it
+	hidden bool
 }
 
 // Context reads the capsule's directory as a build context and computes its digest. The
@@ -102,7 +104,7 @@ func (c *Capsule) Sends(name string) (bool, error) {
 			}
 		}
 	}
-	return !out, nil
+	return !out || alwaysSent[name], nil
 }
 
 // WriteTar writes the context as a tar stream: the same bytes for the same digest. It
@@ -160,10 +162,11 @@ func (w *walker) visit(name string, d fs.DirEntry, parent verdict) error {
 	if err != nil {
 		return err
 	}
-	if !out {
+	if !out || alwaysSent[name] {
 		if err := w.add(name, d); err != nil {
 			return err
 		}
+		w.entries[len(w.entries)-1].hidden = out
 	}
 	if !d.IsDir() || (out && !w.ignore.MayHoldExceptions(name)) {
 		return nil

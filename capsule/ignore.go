@@ -13,7 +13,7 @@ import (
 var ignoreFiles = []string{"Dockerfile.dockerignore", ".dockerignore"}
 
 // alwaysSent is what the builder gets whatever the patterns say, as in Docker: it needs
-// them to do its work.
+// them to do its work. What the patterns leave out gets into no image.
 var alwaysSent = map[string]bool{"Dockerfile": true, ".dockerignore": true}
 
 // ignore decides what belongs into a build context.
@@ -53,7 +53,7 @@ func (g ignore) excludes(name string, parent verdict) (bool, verdict, error) {
 			"it holds a pattern that isn't one: "+fault.Clip(err.Error(), fault.MaxQuoted),
 			"see Docker's manual of .dockerignore")
 	}
-	return out && !alwaysSent[name], own, nil
+	return out, own, nil
 }
 
 // badContext is the fault for a directory that can't be sent to a builder.

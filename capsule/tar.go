@@ -5,10 +5,107 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/agent-on-demand/aod/api/fault"
 )
+
+// Hides reports whether .dockerignore leaves out what the builder gets all the same.
+func (x *Context) Hides() bool {
+	return slices.ContainsFunc(x.entries, func(e entry) bool { return e.hidden })
+}
+
+// WriteBuild writes the context for a builder, and puts what .dockerignore leaves out where no
+// instruction finds it. It is WriteTar where the builder gets nothing of that kind.
+func (x *Context) WriteBuild(w io.Writer) error {
+	if !x.Hides() {
+		return x.WriteTar(w)
+	}
+	dockerfile, moved, err := x.movedDockerfile()
+	if err != nil {
+		return err
+	}
+	out := tar.NewWriter(w)
+	err = x.Each(func(h *tar.Header, content io.Reader) error {
+		switch hides := x.hides(h.Name); {
+		case h.Name == dockerfileName && moved:
+			h.Size, content = int64(len(dockerfile)), strings.NewReader(dockerfile)
+		case hides && h.Name != dockerfileName:
+			return nil
+		case moved:
+			h.Name = below + "/" + h.Name
+		}
+		if err := out.WriteHeader(h); err != nil {
+			return sendFault(err)
+		}
+		_, err := io.Copy(out, content)
+		return sendFault(err)
+	})
+	if err != nil {
+		return err
+	}
+	return sendFault(out.Close())
+}
+
+// movedDockerfile returns the Dockerfile that reads its context below it, where that is how
+// the Dockerfile is hidden.
+func (x *Context) movedDockerfile() (text string, moved bool, err error) {
+	if !x.hides(dockerfileName) {
+		return "", false, nil
+	}
+	src, err := openSource(x.dir)
+	if err != nil {
+		return "", false, changed(dockerfileName)
+	}
+	defer src.close()
+	raw, err := src.read(dockerfileName, maxFileBytes)
+	if err != nil {
+		return "", false, changed(dockerfileName)
+	}
+	text, moved = readsBelow(string(raw))
+	return text, moved, nil
+}
+
+func (x *Context) hides(name string) bool {
+	return alwaysSent[name] && slices.ContainsFunc(x.entries, func(e entry) bool { return e.hidden && e.name == name })
+}
+
+// Each calls do for each entry. The context's own error counts more than what follows of it.
+func (x *Context) Each(do func(*tar.Header, io.Reader) error) error {
+	reader, writer := io.Pipe()
+	wrote := make(chan error, 1)
+	go func() {
+		err := x.WriteTar(writer)
+		wrote <- err
+		writer.CloseWithError(err)
+	}()
+	err := readTar(tar.NewReader(reader), do)
+	if err == nil {
+		_, _ = io.Copy(io.Discard, reader) // what stands behind the end of a tar
+	}
+	_ = reader.CloseWithError(err) // it never fails
+	if failed := <-wrote; failed != nil && (err == nil || errors.Is(err, failed)) {
+		return failed
+	}
+	return err
+}
+
+func readTar(from *tar.Reader, do func(*tar.Header, io.Reader) error) error {
+	for {
+		header, err := from.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err == nil {
+			err = do(header, from)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
 
 // writeEntries writes every entry as a tar stream without its end.
 func (x *Context) writeEntries(src source, w io.Writer) error {

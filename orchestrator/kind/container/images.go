@@ -195,9 +195,24 @@ func (b *imageBuilder) buildMissing(
 			if err := b.checkTriggers(ctx, u, dir); err != nil {
 				return runtime.Image{}, err
 			}
-			return runtime.BuildImage(ctx, b.machine.engine, recipe, tell)
+			return b.buildAsWritten(ctx, recipe, tell)
 		})
 	return image, withoutNetwork(u, err)
+}
+
+// buildAsWritten builds a unit's image, and tells of it in the words of its Dockerfile.
+func (b *imageBuilder) buildAsWritten(
+	ctx context.Context, recipe runtime.Recipe, tell func(runtime.BuildEvent),
+) (runtime.Image, error) {
+	image, err := runtime.BuildImage(ctx, b.machine.engine, recipe, func(e runtime.BuildEvent) {
+		e.Name = capsule.AsWritten(e.Name)
+		tell(e)
+	})
+	var failed *fault.Error
+	if errors.As(err, &failed) {
+		failed.Msg = capsule.AsWritten(failed.Msg)
+	}
+	return image, err
 }
 
 // recipeOf returns the recipe of a unit's image. Its digest covers everything that goes into
@@ -220,8 +235,12 @@ func (b *imageBuilder) recipeOf(u *unit.Unit) (runtime.Recipe, error) {
 		sum := sha256.Sum256([]byte(digest + images.BaseDigest()))
 		digest = hex.EncodeToString(sum[:])
 	}
+	if context.Hides() { // earlier versions put into the image what .dockerignore leaves out
+		sum := sha256.Sum256([]byte(digest + "hidden"))
+		digest = hex.EncodeToString(sum[:])
+	}
 	recipe := runtime.Recipe{
-		Name: capsuleRepository + dir.Name, Digest: digest, Labels: labels, WriteContext: context.WriteTar,
+		Name: capsuleRepository + dir.Name, Digest: digest, Labels: labels, WriteContext: context.WriteBuild,
 		Limits: b.limits(u),
 	}
 	if image := namedImage(dir); image != "" {

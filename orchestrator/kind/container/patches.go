@@ -111,7 +111,7 @@ func decidesTheBuild(name string) bool {
 // contextFiles reads a build context.
 func contextFiles(context *capsule.Context) (map[string]contextFile, error) {
 	files := map[string]contextFile{}
-	err := eachFile(context, func(header *tar.Header, content io.Reader) error {
+	err := context.Each(func(header *tar.Header, content io.Reader) error {
 		sum := sha256.New()
 		if _, err := io.Copy(sum, content); err != nil {
 			return err
@@ -123,42 +123,6 @@ func contextFiles(context *capsule.Context) (map[string]contextFile, error) {
 		return nil
 	})
 	return files, err
-}
-
-// eachFile calls do for each entry of a build context. The context's own error counts more
-// than what follows of it.
-func eachFile(context *capsule.Context, do func(*tar.Header, io.Reader) error) error {
-	reader, writer := io.Pipe()
-	wrote := make(chan error, 1)
-	go func() {
-		err := context.WriteTar(writer)
-		wrote <- err
-		writer.CloseWithError(err)
-	}()
-	err := readTar(tar.NewReader(reader), do)
-	if err == nil {
-		_, _ = io.Copy(io.Discard, reader) // what stands behind the end of a tar
-	}
-	_ = reader.CloseWithError(err) // it never fails
-	if failed := <-wrote; failed != nil && (err == nil || errors.Is(err, failed)) {
-		return failed
-	}
-	return err
-}
-
-func readTar(from *tar.Reader, do func(*tar.Header, io.Reader) error) error {
-	for {
-		header, err := from.Next()
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err == nil {
-			err = do(header, from)
-		}
-		if err != nil {
-			return err
-		}
-	}
 }
 
 // patch is what an image lacks of the newest state of its unit.
@@ -184,7 +148,7 @@ func (p *patch) place(dir string) ([]runtime.Mount, error) {
 	}
 	defer func() { _ = root.Close() }() // holds no data
 	var mounts []runtime.Mount
-	err = eachFile(p.context, func(header *tar.Header, content io.Reader) error {
+	err = p.context.Each(func(header *tar.Header, content io.Reader) error {
 		if !p.changed[header.Name] {
 			return nil
 		}
