@@ -86,7 +86,13 @@ func compiled(raw []byte) *contract.Schema {
 // keeps schemas/describe.schema.json. The error is a *fault.Error, TooLarge or Input; an
 // Input fault has all violations as findings, with pointers into the card. No finding shows
 // a value.
-func ParseCard(raw []byte) (*Card, error) { return parseCard(raw, cardSchema()) }
+func ParseCard(raw []byte) (*Card, error) {
+	card, err := parseCard(raw, cardSchema())
+	if err == nil && len(card.Odd) > 0 {
+		return nil, badCard(card.Odd)
+	}
+	return card, err
+}
 
 // ReadCard is ParseCard for a unit that is to be run: it takes a card that is odd but whole,
 // which keeps schemas/describe-lenient.schema.json. What ParseCard would refuse is in Odd.
@@ -109,7 +115,7 @@ func parseCard(raw []byte, rules *contract.Schema) (*Card, error) {
 	if twice := card.flagsTwice(); len(twice) > 0 {
 		return nil, badCard(twice)
 	}
-	for _, odd := range cardSchema().Validate(payload) {
+	for _, odd := range append(cardSchema().Validate(payload), card.breaches()...) {
 		odd.Warning = true
 		card.Odd = append(card.Odd, odd)
 	}

@@ -98,6 +98,28 @@ func (c *Card) flagsTwice() []fault.Finding {
 	return found
 }
 
+// breaches are what a card promises against the specification: an output that is no JSON (5.2), and a
+// model that nobody gave (4.2).
+func (c *Card) breaches() (found []fault.Finding) {
+	for i, m := range c.Outputs {
+		declared := essence(m.Type)
+		if !slices.Contains([]string{"*/*", "application/*", "application/json"}, declared) &&
+			!strings.HasSuffix(declared, "+json") {
+			found = append(found, fault.Finding{
+				Pointer: fmt.Sprintf("/outputs/%d/media_type", i), Message: "is no form of JSON, which is what a unit prints",
+				Hint: "write application/json, or a type that ends in +json",
+			})
+		}
+	}
+	if p, ok := c.Parameter(modelPath); ok && p.Default != nil && p.Default != "" {
+		found = append(found, fault.Finding{
+			Pointer: "/config/" + modelPath + "/default", Message: "a model's path has no default",
+			Hint: "write null, which says that it has to be given, or leave the default out",
+		})
+	}
+	return found
+}
+
 func (c *Card) readExitCodes(p contract.Payload) {
 	v, _ := p.Get("exit_codes")
 	names, _ := v.(map[string]any)

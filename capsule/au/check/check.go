@@ -39,11 +39,24 @@ func Judge(o Observation) checklist.Results {
 	return results
 }
 
-// rule makes one of Checks.
-var rule = checklist.NewRule[*evidence]
+// rule makes one of Checks. The check knows which of it it is: each fact is the failure of one check.
+func rule(
+	id, title, section string, judge func(*evidence) (Verdict, string),
+) checklist.Rule[*evidence] {
+	return checklist.NewRule(id, title, section, func(e *evidence) (Verdict, string) {
+		own := *e
+		own.check = id
+		return judge(&own)
+	})
+}
 
-// describeID is the id of the check that all others depend on.
-const describeID = "describe"
+// The ids of checks that judge ends which are not the program's own. All others depend on the first.
+const (
+	describeID = "describe"
+	exitID     = "exit-codes"
+	memoryID   = "out-of-memory"
+	timeID     = "in-time"
+)
 
 // Checks are all checks, in the order of the specification's checklist (section 10). Each
 // item of the list has one check. Two items occur there twice and here once: that
@@ -59,7 +72,7 @@ var Checks = []checklist.Rule[*evidence]{
 	rule("stdin-bytes", "stdin is read to its end, as bytes", "5.1, 10 core contract", judgeStdin),
 	rule("stdout-json-only", "stdout is one JSON document and nothing else", "5.2, 10 core contract", judgeStdout),
 	rule("stderr-only-errors", "errors go to stderr only", "5.3, 10 core contract", judgeErrorsApart),
-	rule("exit-codes", "it exits with 0, 1, 2 or a code of its own", "3.1, 10 core contract", judgeExitCodes),
+	rule(exitID, "it exits with 0, 1, 2 or a code of its own", "3.1, 10 core contract", judgeExitCodes),
 
 	rule("no-model-download", "a model that is missing is not fetched", "3.2, 10 security", judgeDownload),
 	rule("path-traversal", "a path with .. in it is refused", "8.2, 10 security", judgeTraversal),
@@ -76,7 +89,7 @@ var Checks = []checklist.Rule[*evidence]{
 		"exit-missing-model", "a model that isn't there is an invalid argument", "7.1, 10 error handling",
 		judgeMissingModel,
 	),
-	rule("out-of-memory", "it ends in order when memory runs out", "7.1, 10 error handling", judgeLittleMemory),
+	rule(memoryID, "it ends in order when memory runs out", "7.1, 10 error handling", judgeLittleMemory),
 
 	rule(
 		"readme", "there is a README.md with examples", "10 documentation",
@@ -99,7 +112,7 @@ var Checks = []checklist.Rule[*evidence]{
 	),
 	rule("deterministic", "the same input gives the same output", "2.2", judgeDeterministic),
 
-	rule("in-time", "it takes reasonable time", "8.3, 10 performance", judgeTime),
+	rule(timeID, "it takes reasonable time", "8.3, 10 performance", judgeTime),
 	rule("memory-bound", "its memory is bounded", "8.3, 10 performance", judgeMemory),
 	rule("no-leaks", "nothing of it is left when it has ended", "2.2, 10 performance", judgeLeaks),
 }

@@ -16,6 +16,7 @@ import (
 // evidence is an observation with its derived values, computed once for all checks.
 type evidence struct {
 	Observation
+	check   string   // the id of the check that judges
 	card    *au.Card // nil unless --describe printed one that can be used
 	cardErr error    // why it is no valid one
 	outputs map[Scenario]outcome
@@ -54,19 +55,39 @@ func (r Run) notStarted() bool {
 
 const couldNotStart = "the program could not be started"
 
-// on judges one scenario if it was run.
+// on judges one scenario if it was run. An end that isn't the program's own is the failure of one
+// check, and says nothing to the others.
 func (e *evidence) on(s Scenario, judge func(Run, outcome) (Verdict, string)) (Verdict, string) {
 	run, ok := e.Runs[s]
 	if !ok {
 		return notApplicable("%s was not tried", s)
 	}
-	if run.notStarted() {
-		return notApplicable("%s: %s", s, couldNotStart)
-	}
-	if run.TimedOut {
-		return fail("%s: it was still running when its time was up", s)
+	switch problem := broken(run); {
+	case problem != "" && judgeOf(s, run) == e.check:
+		return fail("%s: %s", s, problem)
+	case problem != "":
+		return notApplicable("%s: %s", s, problem)
 	}
 	return judge(run, e.outputs[s])
+}
+
+// judgeOf is the check that judges how a run was broken off.
+func judgeOf(s Scenario, run Run) string {
+	owner, ok := map[Scenario]string{
+		ScenarioEmpty: "exit-empty-input", ScenarioCorrupt: "exit-corrupt-input", ScenarioHuge: "exit-huge-input",
+		ScenarioMissingModel: "exit-missing-model", ScenarioTraversal: "path-traversal",
+	}[s]
+	switch {
+	case run.OutOfMemory, s == ScenarioLittleMemory:
+		return memoryID
+	case slices.Contains(describes, s):
+		return describeID
+	case ok && (run.TimedOut || !run.notStarted()):
+		return owner
+	case run.TimedOut:
+		return timeID
+	}
+	return exitID
 }
 
 // onModel judges a scenario of a unit that takes a model.
@@ -102,13 +123,18 @@ func ofSource(what string, found func(Source) bool) func(*evidence) (Verdict, st
 type figure struct {
 	what string
 	of   func(Run) *int
+	not  Scenario // of which another check judges it; "" is none
 }
 
 // none passes if the figure was observed as zero in every run, and the unit was run for
 // more than its card.
 func (e *evidence) none(f figure) (Verdict, string) {
-	sum, observed := 0, 0
-	for _, run := range e.Runs {
+	sum, observed, runs := 0, 0, 0
+	for s, run := range e.Runs {
+		if s == f.not {
+			continue
+		}
+		runs++
 		if n := f.of(run); n != nil {
 			sum += *n
 			observed++
@@ -119,24 +145,25 @@ func (e *evidence) none(f figure) (Verdict, string) {
 		return fail("%s: %d in %d runs", f.what, sum, observed)
 	case len(e.scenarios()) == 0:
 		return notApplicable("%s: nothing was tried", f.what)
-	case observed < len(e.Runs):
-		return notApplicable("%s: counted in %d of %d runs only", f.what, observed, len(e.Runs))
+	case observed < runs:
+		return notApplicable("%s: counted in %d of %d runs only", f.what, observed, runs)
 	}
 	return pass("%s: none in %d runs", f.what, observed)
 }
 
-// crash says how a run ended that didn't come to an end of its own, or "".
-func crash(run Run) string {
+// broken says how a run ended that didn't come to an end of its own, or "".
+func broken(run Run) string {
+	exit := au.ExitMeaning(run.ExitCode, nil)
 	switch {
 	case run.StartError != "":
 		return couldNotStart + ": " + run.StartError
+	case run.TimedOut:
+		return "it was still running when its time was up"
 	case run.notStarted():
 		return fmt.Sprintf("it exited with %d: it, or a program that it calls, could not be started", run.ExitCode)
-	}
-	if run.OutOfMemory {
+	case run.OutOfMemory:
 		return "it was killed for its memory"
-	}
-	if exit := au.ExitMeaning(run.ExitCode, nil); exit.Class == au.ExitSignal {
+	case exit.Class == au.ExitSignal:
 		return "it was ended by " + exit.Name
 	}
 	return ""

@@ -10,8 +10,9 @@ import (
 
 func judgeNetwork(e *evidence) (Verdict, string) {
 	return e.noneOf(
-		figure{"attempts at the network", func(r Run) *int { return r.NetworkAttempts }},
-		figure{"attempts to listen", func(r Run) *int { return r.Listened }},
+		// for a missing model judgeDownload tells of them
+		figure{"attempts at the network", func(r Run) *int { return r.NetworkAttempts }, ScenarioMissingModel},
+		figure{"attempts to listen", func(r Run) *int { return r.Listened }, ""},
 	)
 }
 
@@ -19,9 +20,9 @@ func judgeFiles(e *evidence) (Verdict, string) {
 	return e.noneOf(
 		figure{
 			"attempts to write to a file, also those that were refused or undone",
-			func(r Run) *int { return r.WritesTried },
+			func(r Run) *int { return r.WritesTried }, "",
 		},
-		figure{"files written", func(r Run) *int { return r.FilesWritten }},
+		figure{"files written", func(r Run) *int { return r.FilesWritten }, ""},
 	)
 }
 
@@ -38,21 +39,20 @@ func (e *evidence) noneOf(figures ...figure) (verdict Verdict, why string) {
 }
 
 func judgeLeaks(e *evidence) (Verdict, string) {
-	return e.none(figure{"processes left behind", func(r Run) *int { return r.ProcessesLeft }})
+	return e.none(figure{"processes left behind", func(r Run) *int { return r.ProcessesLeft }, ""})
 }
 
 func judgeDownload(e *evidence) (Verdict, string) {
-	return e.onModel(ScenarioMissingModel, func(run Run, _ outcome) (Verdict, string) {
-		switch {
-		case run.NetworkAttempts == nil:
+	run, tried := e.Runs[ScenarioMissingModel]
+	if !tried || e.card != nil && !e.card.NeedsModel() || run.NetworkAttempts == nil {
+		return e.onModel(ScenarioMissingModel, func(Run, outcome) (Verdict, string) {
 			return notApplicable("attempts at the network were not counted")
-		case *run.NetworkAttempts > 0:
-			return fail("it tried the network %d times", *run.NetworkAttempts)
-		case run.ExitCode == 0:
-			return fail("it exited with 0, without the model that it was given")
-		}
-		return pass("it gave up without trying the network")
-	})
+		})
+	}
+	if *run.NetworkAttempts > 0 { // however it ended
+		return fail("it tried the network %d times", *run.NetworkAttempts)
+	}
+	return pass("it did not try the network")
 }
 
 func judgeSecrets(e *evidence) (Verdict, string) {
@@ -115,11 +115,13 @@ func judgeDeterministic(e *evidence) (Verdict, string) {
 // sameResult compares a run with the first one.
 func sameResult(s Scenario, first, again Run, one, other outcome) (Verdict, string) {
 	switch {
+	case first.ExitCode != 0 || one.err != nil:
+		return notApplicable("it gave no good output")
 	case first.ExitCode != again.ExitCode:
 		return fail("it exited with %d, then with %d (%s)", first.ExitCode, again.ExitCode, s)
-	case first.ExitCode != 0 || one.err != nil && other.err != nil:
-		return notApplicable("it gave no good output either time")
-	case one.err != nil || other.err != nil || !sameJSON(one.doc.JSON(), other.doc.JSON()):
+	case other.err != nil:
+		return notApplicable("it gave no good output both times")
+	case !sameJSON(one.doc.JSON(), other.doc.JSON()):
 		return fail("the outputs differ (%s)", s)
 	}
 	return pass("the same output")
@@ -129,6 +131,11 @@ func judgeTime(e *evidence) (Verdict, string) {
 	limit := e.TimeLimit
 	if limit == 0 {
 		limit = DefaultTimeLimit
+	}
+	for _, s := range append(slices.Clone(alike), e.scenarios()...) {
+		if run := e.Runs[s]; run.TimedOut && judgeOf(s, run) == timeID {
+			return fail("%s: %s", s, broken(run))
+		}
 	}
 	return e.on(ScenarioSample, func(run Run, _ outcome) (Verdict, string) {
 		if run.Duration > limit {
@@ -143,8 +150,8 @@ func judgeMemory(e *evidence) (Verdict, string) {
 	observed := 0
 	for _, s := range e.scenarios() {
 		run := e.Runs[s]
-		if run.OutOfMemory && s != ScenarioLittleMemory { // it is meant to run out of memory
-			return fail("%s: it was killed for its memory", s)
+		if run.OutOfMemory {
+			return notApplicable("%s: %s", s, broken(run))
 		}
 		if run.PeakMemory != nil {
 			peak = max(peak, *run.PeakMemory)

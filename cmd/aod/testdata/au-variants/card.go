@@ -36,6 +36,7 @@ var edits = map[string][2]string{
 	"card-has-no-name":             {`"name": "au-variants",`, ``},
 	"card-media-type-is-a-word":    {`"application/json"`, `"json"`},
 	"card-input-is-not-described":  {`, "description": "a text of at most 1 MiB"`, ``},
+	"card-prints-text":             {`"application/json"`, `"text/plain"`},
 	"card-has-a-float":             {`"integer"`, `"float"`},
 	"card-has-a-number":            {`"integer"`, `"number"`},
 	"card-flag-has-dashes":         {`"lang"`, `"--lang"`},
