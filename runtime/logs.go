@@ -72,6 +72,9 @@ func (l *Log) Bytes() (kept int64, truncated bool) {
 	return l.bytes, l.truncated
 }
 
+// Waited returns for how long the program's output was held back, since it was more than is kept.
+func (l *Log) Waited() time.Duration { return time.Duration(l.pace.waited.Load()) }
+
 // Add takes a line beside those of the streams.
 func (l *Log) Add(stream string, line []byte) { l.pace.dropped(l.add(stream, line)) }
 
@@ -205,6 +208,7 @@ const (
 type pace struct {
 	limiter *rate.Limiter
 	over    atomic.Bool // see hurry
+	waited  atomic.Int64
 
 	mu   sync.Mutex
 	owed int
@@ -225,7 +229,9 @@ func (p *pace) dropped(bytes int) {
 	}
 	p.mu.Unlock()
 	if due > 0 {
-		time.Sleep(p.limiter.ReserveN(time.Now(), min(due, droppedBurst)).Delay())
+		delay := p.limiter.ReserveN(time.Now(), min(due, droppedBurst)).Delay()
+		time.Sleep(delay)
+		p.waited.Add(int64(delay))
 	}
 }
 

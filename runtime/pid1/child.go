@@ -32,7 +32,7 @@ func start(c command) (pid int, stdin uintptr, w *watcher, failed *ending) {
 	env := environ(c.env)
 	path, err := lookup(c.argv[0], valueIn(env, "PATH"))
 	if err != nil {
-		return 0, 0, nil, notStarted(c.argv[0], err)
+		return 0, 0, nil, notStarted(c.argv[0], path, err)
 	}
 	if c.find {
 		return 0, 0, nil, &ending{}
@@ -57,7 +57,7 @@ func start(c command) (pid int, stdin uintptr, w *watcher, failed *ending) {
 	restore()
 	c.close(files)
 	if err != nil {
-		return 0, 0, nil, notStarted(c.argv[0], err)
+		return 0, 0, nil, notStarted(c.argv[0], path, err)
 	}
 	giveTerminal(pid)
 	if c.feed != "" {
@@ -81,18 +81,36 @@ func (c command) fork(path string, attr *syscall.ProcAttr) (pid int, w *watcher,
 	return pid, w, err
 }
 
-func notStarted(program string, err error) *ending {
+func notStarted(program, path string, err error) *ending {
 	end := &ending{code: 126, startError: oneLine(program) + ": " + err.Error()}
 	switch {
 	case errors.Is(err, errNotFound):
 		end.code = 127
+	case errors.Is(err, syscall.ENOENT) && endsInCR(path):
+		end.code = 127
+		end.startError += " (its first line ends in CR and LF, as Windows writes it: save it with LF)"
 	case errors.Is(err, syscall.ENOENT):
 		end.code = 127
 		end.startError += " (its interpreter or its loader is missing)"
+	case errors.Is(err, syscall.EACCES):
+		end.startError += " (it, or its interpreter, is not executable: RUN chmod +x in the Dockerfile)"
 	case errors.Is(err, syscall.ENOEXEC):
 		end.startError += " (built for another architecture, or a script without a #! line)"
 	}
 	return end
+}
+
+// endsInCR reports whether a script names its interpreter in a line that Windows ended.
+func endsInCR(path string) bool {
+	fd, err := syscall.Open(path, syscall.O_RDONLY|syscall.O_NONBLOCK|syscall.O_CLOEXEC, 0)
+	if err != nil {
+		return false
+	}
+	defer func() { _ = syscall.Close(fd) }() // read only
+	var head [256]byte                       // as much as the kernel looks at
+	n, _ := syscall.Read(fd, head[:])
+	line, _, whole := strings.Cut(string(head[:max(n, 0)]), "\n")
+	return whole && strings.HasPrefix(line, "#!") && strings.HasSuffix(line, "\r")
 }
 
 // oneLine makes a name fit for a message: short, and without control characters.

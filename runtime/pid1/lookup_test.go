@@ -62,11 +62,31 @@ func TestNotStarted(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			end := notStarted(strings.Repeat("x", 100_000), c.err)
+			end := notStarted(strings.Repeat("x", 100_000), "", c.err)
 			if end.code != c.code || end.signal != 0 || len(end.startError) > 400 {
 				t.Errorf("%+v", end)
 			}
 		})
+	}
+}
+
+func TestAProgramThatCannotBeStartedSaysWhatToMend(t *testing.T) {
+	crlf, lf := filepath.Join(t.TempDir(), "crlf"), filepath.Join(t.TempDir(), "lf")
+	writeFile(t, crlf, "#!/bin/sh\r\necho\r\n", 0o755)
+	writeFile(t, lf, "#!/no/such\necho\r\n", 0o755)
+	for _, c := range []struct {
+		path string
+		err  error
+		want string
+	}{
+		{crlf, syscall.ENOENT, "save it with LF"},
+		{lf, syscall.ENOENT, "its interpreter or its loader is missing"},
+		{lf, syscall.EACCES, "chmod +x"},
+		{lf, syscall.ENOEXEC, "another architecture"},
+	} {
+		if end := notStarted("x", c.path, c.err); !strings.Contains(end.startError, c.want) {
+			t.Errorf("%s: %s", c.path, end.startError)
+		}
 	}
 }
 

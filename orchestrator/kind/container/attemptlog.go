@@ -2,6 +2,7 @@ package container
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"time"
 
@@ -119,7 +120,12 @@ func (l *attemptLog) note(log *runtime.Log) {
 	stats := &l.run.Record.Log
 	before := stats.Truncated
 	stats.Bytes, stats.Truncated = log.Bytes()
-	if stats.Truncated && !before {
-		l.run.Warn("the log was cut: the %s wrote more than its limit (limits.log)", l.program.noun())
+	if !stats.Truncated || before {
+		return
 	}
+	slowed := ""
+	if waited := log.Waited(); waited >= time.Second {
+		slowed = fmt.Sprintf("; it waited %s for what is dropped to be read", waited.Round(time.Second))
+	}
+	l.run.Warn("the log was cut: the %s wrote more than its limit (limits.log)%s", l.program.noun(), slowed)
 }

@@ -101,7 +101,7 @@ func (v *verdict) died(end runtime.End, limits runtime.Limits) (run.Result, bool
 		return run.Failed(api.StartFailed, end.ExitCode, &api.RunError{
 			Category: api.CategoryPermanent, Kind: string(api.StartFailed),
 			Message: "the image's program could not be started: " + end.Report.StartError,
-			Hint:    "check CMD and ENTRYPOINT of the Dockerfile",
+			Hint:    startHint(end.Report.StartError),
 		}), true
 	case end.Report.PIDsLimitHits > 0:
 		return exceeded(end.ExitCode, &runtime.LimitError{
@@ -116,6 +116,14 @@ func (v *verdict) died(end runtime.End, limits runtime.Limits) (run.Result, bool
 		return exceeded(end.ExitCode, end.Refused), true
 	}
 	return run.Result{}, false
+}
+
+// startHint says what to do about a program that the init could not start.
+func startHint(why string) string {
+	if noProgram.in(why) {
+		return noProgram.hint
+	}
+	return "check CMD and ENTRYPOINT of the Dockerfile"
 }
 
 // metFullDisk reports whether a disk of the host was full while the program ran.

@@ -272,6 +272,7 @@ func (x *execution) classify(ctx context.Context, end runtime.End) (run.Result, 
 	}
 	if result, ok := stopped(end, limits); ok {
 		x.hints.hintAtPrompt(result.Failure, limits.Timeout, x.attempt.layout)
+		hintAtLog(result.Failure, x.attempt.log.Waited(), limits.Timeout)
 		return result, nil
 	}
 	if end.Outside && x.verdict.ranFor(end) >= limits.Timeout { // an earlier process stopped it, and died meanwhile
@@ -287,7 +288,7 @@ func (x *execution) classify(ctx context.Context, end runtime.End) (run.Result, 
 		return x.verdict.afterFullDisk(end, result), nil
 	}
 	if result.Outcome == api.CapsuleError {
-		x.hints.explain(result.Failure)
+		x.hints.explain(result.Failure, end.ExitCode)
 	}
 	return result, err
 }

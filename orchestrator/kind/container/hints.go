@@ -1,6 +1,7 @@
 package container
 
 import (
+	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/capsule/au"
 	"github.com/agent-on-demand/aod/capsule/unit"
 	"github.com/agent-on-demand/aod/orchestrator/run"
 	"github.com/agent-on-demand/aod/runtime"
@@ -29,6 +31,26 @@ var (
 		},
 		hint: "the sandbox has no network: take the data as a file, put it into the image, or set network: bridge in " +
 			"agent.yaml",
+	}
+	byName = sandboxHint{
+		words: noNetwork.words,
+		hint: "the sandbox reaches the hosts in egress through the proxy in $HTTPS_PROXY alone: use a client that takes " +
+			"it, and no socket of its own; what isn't HTTP or TLS can't go there",
+	}
+	crlf = sandboxHint{
+		words: []string{
+			"^m: bad interpreter", "\r: bad interpreter", `\r': no such file`, `\r’: no such file`,
+			`$'\r': command not found`,
+		},
+		hint: "a script has lines that end in CR and LF, as Windows writes them: save it with LF",
+	}
+	noProgram = sandboxHint{
+		words: []string{
+			"npx: not found", "uvx: not found", "npx: command not found", "uvx: command not found",
+			"no such file or directory: 'npx'", "no such file or directory: 'uvx'", "spawn npx enoent",
+		},
+		hint: "the image has no npx or uvx, which would fetch the program from a registry that the sandbox doesn't reach: " +
+			"install the program in the Dockerfile, and start it by its own name",
 	}
 	readOnly = sandboxHint{
 		words: []string{"read-only file system", "erofs"},
@@ -84,11 +106,11 @@ func (s *sandboxHints) atTheEnd() *sandboxHint {
 }
 
 // surpriseIn returns the hint that a line tells of, or nil. inputs are the names of the
-// run's input files. Where the sandbox has a network, a name that can't be resolved is none.
-func surpriseIn(line string, bridged bool, inputs func() []string) *sandboxHint {
+// run's input files. network is the hint of a sandbox without one; nil: it has a network.
+func surpriseIn(line string, network *sandboxHint, inputs func() []string) *sandboxHint {
 	line = strings.ToLower(line)
-	for _, s := range []*sandboxHint{&noNetwork, &readOnly, &noModule} {
-		if expected := s == &noNetwork && bridged; s.in(line) && !expected {
+	for _, s := range []*sandboxHint{network, &readOnly, &noModule, &crlf, &noProgram} {
+		if s != nil && s.in(line) {
 			return s
 		}
 	}
@@ -130,19 +152,50 @@ func (h *hints) note(line string) {
 
 // explain adds to a program's own failure what to do about what the sandbox forbids. What the program
 // reports as its error counts, and only where it reports none its log.
-func (h *hints) explain(failure *api.RunError) {
+func (h *hints) explain(failure *api.RunError, code int) {
 	found := h.lines.atTheEnd()
 	if reported := failure.Type != "" || failure.Hint == ""; reported && !slices.Contains(mute, failure.Type) {
 		found = h.in(failure.Type + ": " + failure.Message)
 	}
-	if found != nil {
+	exit := au.ExitMeaning(code, nil)
+	switch crashed := exit.Class == au.ExitSignal; {
+	case found != nil:
 		failure.Hint = found.hint
+	case failure.Type != "" || failure.Hint == "": // it told its reason itself
+	case crashed:
+		if !strings.Contains(failure.Message, exit.Name) {
+			failure.Message += ": it was ended by " + exit.Name
+		}
+		if !exit.Retry { // nor stopped by somebody
+			failure.Hint = crashHint
+		}
+	case code == au.ExitNotExecutable:
+		failure.Hint = "what it calls is not executable: RUN chmod +x in the Dockerfile, or name its interpreter"
+	}
+}
+
+// crashHint is for a program that the kernel ended for what it did itself.
+const crashHint = "the program, or a native library that it loads, crashed: its log may not say so; look in the " +
+	"sandbox with `aod shell`, and check that image and library are for this processor"
+
+// hintAtLog says of a program that ran out of time that it waited for its log.
+func hintAtLog(failure *api.RunError, waited, limit time.Duration) {
+	if failure != nil && failure.Kind == string(api.TimedOut) && waited > limit/2 {
+		failure.Hint = fmt.Sprintf("it waited %s for its log: it writes more than limits.log keeps, and the rest is "+
+			"read slowly; log less, or to a file in /tmp", waited.Round(time.Second))
 	}
 }
 
 func (h *hints) in(line string) *sandboxHint {
-	dir, err := capsuleOf(h.run.Unit)
-	return surpriseIn(line, err == nil && dir.Agent.Network == "bridge", h.inputNames)
+	network := &noNetwork
+	switch dir, err := capsuleOf(h.run.Unit); {
+	case err != nil:
+	case dir.Agent.Network == "bridge":
+		network = nil
+	case len(dir.Agent.Egress) > 0:
+		network = &byName
+	}
+	return surpriseIn(line, network, h.inputNames)
 }
 
 // inputNames lists the names of the run's input files.

@@ -1,6 +1,17 @@
 package container
 
-import "testing"
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/capsule"
+	"github.com/agent-on-demand/aod/capsule/outside"
+	"github.com/agent-on-demand/aod/capsule/unit"
+	"github.com/agent-on-demand/aod/orchestrator/run"
+)
 
 func TestSurprisesAreKnownByWhatProgramsSay(t *testing.T) {
 	t.Parallel()
@@ -23,13 +34,16 @@ func TestSurprisesAreKnownByWhatProgramsSay(t *testing.T) {
 		"FileNotFoundError: [Errno 2] No such file or directory: '/io/input/sales.csv'":          nil,
 		"FileNotFoundError: [Errno 2] No such file or directory: 'model.bin'":                    nil,
 		"looking up 3 names in the lookup table":                                                 nil,
-		"":                                                                                       nil,
+		"/bin/sh: 1: npx: not found":                                                             &noProgram,
+		"bash: ./run.sh: /bin/sh^M: bad interpreter: No such file or directory":                  &crlf,
+		"/usr/bin/env: 'python3\\r': No such file or directory":                                  &crlf,
+		"": nil,
 	} {
-		if got := surpriseIn(line, false, inputs); got != want {
+		if got := surpriseIn(line, &noNetwork, inputs); got != want {
 			t.Errorf("%q: %+v", line, got)
 		}
 	}
-	if got := surpriseIn("Could not resolve host: example.org", true, inputs); got != nil {
+	if got := surpriseIn("Could not resolve host: example.org", nil, inputs); got != nil {
 		t.Errorf("with a network: %+v", got)
 	}
 }
@@ -53,5 +67,46 @@ func TestASurpriseFarFromTheEndIsNoReason(t *testing.T) {
 	}
 	if s.forget(); s.atTheEnd() != nil {
 		t.Error("another attempt knows of it")
+	}
+}
+
+func TestAnEndIsToldAsWhatItIs(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name          string
+		code          int
+		agent         capsule.Agent
+		log           string
+		message, hint string // parts of them
+	}{
+		{"a crash", 139, capsule.Agent{}, "", "it was ended by SIGSEGV", crashHint},
+		{"an abort", 134, capsule.Agent{}, "", "it was ended by SIGABRT", crashHint},
+		{"an end by somebody", 143, capsule.Agent{}, "", "it was ended by SIGTERM", "its log says more"},
+		{"a mode without x", 126, capsule.Agent{}, "", "exit code 126", "chmod +x"},
+		{"a script of Windows", 127, capsule.Agent{}, "env: 'sh\\r': No such file or directory", "exit code 127", crlf.hint},
+		{"a socket of its own", 1, capsule.Agent{Egress: outside.List{{}}}, "OSError: [Errno 101] Network is unreachable", "exit code 1", byName.hint},
+		{"no network at all", 1, capsule.Agent{}, "OSError: [Errno 101] Network is unreachable", "exit code 1", noNetwork.hint},
+		{"no npx", 127, capsule.Agent{}, "sh: 1: npx: not found", "exit code 127", noProgram.hint},
+		{"a failure like any other", 1, capsule.Agent{}, "oh", "exit code 1", "its log says more"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			h := hints{run: &run.Run{Unit: unit.Of(&capsule.Capsule{Agent: c.agent})}}
+			h.note(c.log)
+			failure := &api.RunError{Message: fmt.Sprintf("the capsule failed with exit code %d", c.code), Hint: "its log says more"}
+			h.explain(failure, c.code)
+			if !strings.Contains(failure.Message, c.message) || !strings.Contains(failure.Hint, c.hint) {
+				t.Errorf("%q (%s)", failure.Message, failure.Hint)
+			}
+		})
+	}
+	slow := &api.RunError{Kind: string(api.TimedOut)}
+	if hintAtLog(slow, time.Second, time.Minute); slow.Hint != "" {
+		t.Error("it hardly waited")
+	}
+	if hintAtLog(slow, 50*time.Second, time.Minute); !strings.Contains(slow.Hint, "50s for its log") {
+		t.Errorf("%q", slow.Hint)
+	}
+	if startHint("npx: not found") != noProgram.hint || startHint("x: not found") == noProgram.hint {
+		t.Error("npx is missing like any other program")
 	}
 }
