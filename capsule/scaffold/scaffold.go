@@ -29,7 +29,7 @@ type Template struct {
 	Name, Description string
 	// File is a field of the input that needs a file, and Sample one, relative to the
 	// capsule. Value is a field that needs a value, with one: NAME=VALUE. All are empty where
-	// the unit runs without any input.
+	// the unit runs without any input. An Agentic Unit has a Sample alone, for its stdin.
 	File, Sample, Value string
 	Message             string // of a wrapped agent: one that it answers; "" of others
 	// Beside are the units that it calls: by the ending of their names, the templates that
@@ -54,6 +54,10 @@ func Templates() []Template {
 		{
 			Name: "cli", Description: "a CLI agent that there is, wrapped: counts the words of a message",
 			Message: "one two three",
+		},
+		{
+			Name: "au", Description: "an Agentic Unit, bytes in, JSON out: counts the words of a text",
+			Sample: "tests/data/fox.txt",
 		},
 	}
 }

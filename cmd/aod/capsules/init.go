@@ -65,6 +65,9 @@ func noteNext(env *cli.Env, dir, template string) error {
 		return err
 	}
 	next := []string{"aod test " + dir, "aod run " + dir}
+	if t.File == "" && t.Sample != "" {
+		next = []string{next[0], "aod au run " + dir + " --stdin " + filepath.Join(dir, t.Sample), "aod au check " + dir}
+	}
 	if t.File != "" {
 		next[1] += " --file " + t.File + "=" + filepath.Join(dir, t.Sample)
 	}
