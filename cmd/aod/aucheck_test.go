@@ -73,14 +73,14 @@ var breakers = []struct {
 		"readme", "capabilities", "config-documented", "license", "unit-tests", "integration-tests", "deterministic",
 	}},
 	{"au-trusting", false, []string{
-		"path-traversal", "error-messages", "out-of-memory",
+		"exit-codes", "path-traversal", "out-of-memory",
 		"readme", "license", "unit-tests", "integration-tests",
 	}},
 	{"au-stubborn", true, []string{
-		"describe", "readme", "license", "unit-tests", "integration-tests", "in-time",
+		"describe", "describe-schema", "readme", "license", "unit-tests", "integration-tests", "in-time",
 	}},
 	{"au-deaf", true, []string{
-		"describe", "readme", "license", "unit-tests", "integration-tests",
+		"describe", "exit-codes", "readme", "license", "unit-tests", "integration-tests",
 	}},
 }
 

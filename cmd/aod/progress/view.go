@@ -6,6 +6,7 @@ package progress
 
 import (
 	"fmt"
+	"net/http"
 	"strings"
 	"sync"
 	"time"
@@ -32,7 +33,7 @@ type View struct {
 	status string // what is in progress; "" is nothing
 	since  time.Time
 	steps  map[string]step
-	built  bool // something was built
+	built  map[string]bool // the units of which a step was shown
 	frame  int
 	drawn  int // lines
 	held   int // how many talk to the terminal themselves
@@ -51,7 +52,7 @@ type step struct {
 // New starts a view; close ends it.
 func New(out *ui.Output, unit string, quiet bool) *View {
 	v := &View{
-		Out: out, Unit: unit, quiet: quiet, steps: map[string]step{}, calls: newCallTree(unit),
+		Out: out, Unit: unit, quiet: quiet, steps: map[string]step{}, built: map[string]bool{}, calls: newCallTree(unit),
 		stop: make(chan struct{}),
 	}
 	if out.Terminal && !quiet {
@@ -96,14 +97,17 @@ func (v *View) Event(e run.Event) {
 		e.Unit = v.Unit
 	}
 	v.call(e)
-	if reached, is := e.Data.(api.EgressEvent); is {
-		v.Print("%s", v.Out.EgressLine(e.Unit, reached))
+	switch data := e.Data.(type) {
+	case api.EgressEvent:
+		v.Print("%s", v.Out.EgressLine(e.Unit, data))
+	case api.ModelCall:
+		v.turn(e.Unit, data)
 	}
 	switch {
-	case e.Build != nil && e.Parent != "":
+	case e.Build != nil && e.Parent != "" && v.Out.Terminal:
 		v.WaitFor("building %s", ui.Printable(e.Unit))
 	case e.Build != nil:
-		v.Build(*e.Build)
+		v.build(e.Unit, *e.Build)
 	case e.Log != nil:
 		v.Print("%s %s", v.Out.Style(ui.Dim, ui.Printable(e.Unit)+" |"), ui.Printable(ui.Settled(e.Log.Text)))
 	case e.State != nil && e.Parent == "":
@@ -129,6 +133,19 @@ func (v *View) call(e run.Event) {
 	}
 }
 
+// turn shows an answer of a model, in a pipe: on a terminal the tree counts them.
+func (v *View) turn(unit string, c api.ModelCall) {
+	if v.Out.Terminal || c.Status == 0 {
+		return
+	}
+	took := time.Duration(c.MS * float64(time.Millisecond)).Round(10 * time.Millisecond)
+	line := fmt.Sprintf("%s turn %d: %s, %s, %s", unit, c.N, c.Model, ui.Tokens(c.Charged), took)
+	if c.Status >= http.StatusBadRequest {
+		line += fmt.Sprintf(", HTTP %d", c.Status)
+	}
+	v.Print("%s", ui.Printable(line))
+}
+
 func progressText(p handoff.Progress) string {
 	var parts []string
 	if p.Percent != nil {
@@ -151,12 +168,19 @@ func (v *View) state(t api.Transition) {
 	}
 }
 
-// Build omits the builder's own housekeeping, unless that fails.
-func (v *View) Build(e runtime.BuildEvent) {
+// Build shows a step of the view's unit.
+func (v *View) Build(e runtime.BuildEvent) { v.build(v.Unit, e) }
+
+// build omits the builder's own housekeeping, unless that fails. The steps of units that are called
+// are told apart from the unit's own.
+func (v *View) build(unit string, e runtime.BuildEvent) {
+	if unit != v.Unit {
+		e.Step = unit + "/" + e.Step
+	}
 	if housekeeping(v.name(e)) && e.State != runtime.StepFailed {
 		return
 	}
-	v.title()
+	v.title(unit)
 	switch e.State {
 	case runtime.StepStarted:
 		v.begin(e)
@@ -171,14 +195,14 @@ func (v *View) Build(e runtime.BuildEvent) {
 	}
 }
 
-// title prints once that something is being built.
-func (v *View) title() {
+// title prints once that a unit is being built.
+func (v *View) title(unit string) {
 	v.mu.Lock()
-	first := !v.built
-	v.built = true
+	first := !v.built[unit]
+	v.built[unit] = true
 	v.mu.Unlock()
 	if first {
-		v.Print("building %s", v.Unit)
+		v.Print("building %s", ui.Printable(unit))
 	}
 }
 

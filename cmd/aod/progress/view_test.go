@@ -48,6 +48,26 @@ func TestTheLiveLineIsTakenAwayBeforeALineThatStays(t *testing.T) {
 	}
 }
 
+func TestAPipeShowsWhatIsCalledIsBuiltAndAnswered(t *testing.T) {
+	out, shown := screen(false)
+	v := New(out, "unit", false)
+	v.Event(run.Event{Run: "1", Unit: "unit", Build: &runtime.BuildEvent{Step: "1", Name: "[1/1] COPY a /a", State: runtime.StepDone}})
+	for range 2 {
+		v.Event(run.Event{Run: "2", Parent: "1", Unit: "sub", Build: &runtime.BuildEvent{Step: "1", Name: "[1/1] COPY b /b", State: runtime.StepDone}})
+	}
+	v.Event(run.Event{Run: "1", Unit: "unit", Data: api.ModelCall{N: 2, Model: "m", Status: 200, MS: 1200, Tokens: api.ModelTokens{Input: 7}}})
+	v.Event(run.Event{Run: "1", Unit: "unit", Data: api.ModelCall{N: 3, Model: "m"}})
+	v.Close()
+	for _, want := range []string{"building unit\n", "✓ [1/1] COPY a /a", "building sub\n", "✓ [1/1] COPY b /b", "unit turn 2: m, 0 tokens, 1.2s\n"} {
+		if !strings.Contains(shown.String(), want) {
+			t.Errorf("%q lacks %q", shown, want)
+		}
+	}
+	if strings.Count(shown.String(), "building sub") != 1 || strings.Contains(shown.String(), "turn 3") {
+		t.Errorf("%q", shown)
+	}
+}
+
 func TestQuietShowsNothingButFaults(t *testing.T) {
 	out, shown := screen(true)
 	v := New(out, "unit", true)
