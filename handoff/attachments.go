@@ -54,14 +54,19 @@ func (o outgoing) attachmentsOf(
 	return files, clean, err
 }
 
-// addCustomary adds the files in `file` and `files` that the contract doesn't declare: those
-// that the request has or that are written with their directory, and those that are there.
+// addCustomary adds the files in `file` and `files`, or in any field of a foreign request, that the
+// contract doesn't declare: those that the request has or that are written with their directory, and
+// those that are there.
 func (a *attachments) addCustomary(
 	declared []contract.FileRef, args contract.Payload, haveDir bool,
 ) (contract.Payload, error) {
 	var sure []contract.FileRef
 	var maybe []reference
-	for _, ref := range contract.CustomaryFiles(args, contract.StageOutgoing) {
+	texts := contract.CustomaryFiles
+	if a.asked.Foreign {
+		texts = contract.TextFiles
+	}
+	for _, ref := range texts(args, contract.StageOutgoing) {
 		switch {
 		case slices.ContainsFunc(declared, func(d contract.FileRef) bool { return d.Pointer == ref.Pointer }) ||
 			ref.Err != nil:

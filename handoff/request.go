@@ -28,6 +28,7 @@ type Request struct {
 	Timeout time.Duration // 0: the unit's
 	Key     string        // idempotency key, the caller's own; "": none
 	Step    string        // of a flow that calls: the address; "": the caller is none
+	Foreign bool          // of another orchestrator's program: any text may name a file of outgoing
 	Recall  bool          // a call of this key that succeeded in an earlier attempt is joined
 }
 

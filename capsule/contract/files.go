@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"slices"
 	"strconv"
@@ -177,16 +178,42 @@ func CustomaryFiles(p Payload, stage Stage) []FileRef {
 	var refs []FileRef
 	for _, field := range customary {
 		value, _ := p.Get(field)
-		if text, ok := value.(string); ok {
-			refs = append(refs, customaryRef(text, stage, field))
-		}
-		list, _ := value.([]any)
-		for i, element := range list {
-			if text, ok := element.(string); ok {
-				refs = append(refs, customaryRef(text, stage, field, strconv.Itoa(i)))
-			}
+		refs = textsIn(refs, value, stage, 1, field)
+	}
+	return fitNames(refs)
+}
+
+// TextFiles is CustomaryFiles of all fields, and of what is in them.
+func TextFiles(p Payload, stage Stage) []FileRef {
+	return fitNames(textsIn(nil, p.value(), stage, maxTextDepth))
+}
+
+// maxTextDepth bounds how deep a text may lie that names a file.
+const maxTextDepth = 8
+
+// textsIn adds the texts in a value, at most so many lists and objects deep.
+func textsIn(refs []FileRef, value any, stage Stage, deep int, at ...string) []FileRef {
+	below := func(key string, v any) {
+		if _, text := v.(string); text || deep > 0 {
+			refs = textsIn(refs, v, stage, deep-1, append(slices.Clone(at), key)...)
 		}
 	}
+	switch v := value.(type) {
+	case string:
+		refs = append(refs, customaryRef(v, stage, at...))
+	case []any:
+		for i, element := range v {
+			below(strconv.Itoa(i), element)
+		}
+	case map[string]any:
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			below(key, v[key])
+		}
+	}
+	return refs
+}
+
+func fitNames(refs []FileRef) []FileRef {
 	return slices.DeleteFunc(refs, func(ref FileRef) bool {
 		problem, _ := unfit(ref.Text)
 		return problem != ""

@@ -30,6 +30,26 @@ func TestAHandoffInTheStandardsForm(t *testing.T) {
 	}
 }
 
+func TestAnyTextOfTheStandardsFormMayNameAFile(t *testing.T) {
+	t.Parallel()
+	const args = `{"input_image":"graph.png","deep":{"list":["b/c.csv",{"no":"file.txt"}]},"text":"a text: no/file"}`
+	w := newWorld(t)
+	w.runs.Add("callee", `{"input":{"type":"object"},"output":{"type":"object"}}`)
+	w.out("graph.png", "A")
+	w.out("b/c.csv", "B")
+	answered[httpwire.Executed](t, w.do("POST", "/handoff", `{"target":"callee","args":`+args+`,"session_id":"s"}`), 200)
+	if diff := cmp.Diff(map[string]string{"graph.png": "A", "b/c.csv": "B"}, w.runs.Copied[0]); diff != "" {
+		t.Error(diff)
+	}
+	if got := string(w.runs.Calls[0].Args.JSON()); got != args {
+		t.Errorf("args %s", got)
+	}
+	w.do("POST", "/handoff", `{"target":"callee","args":`+args+`}`) // ours says in the contract what a file is
+	if len(w.runs.Calls) != 2 || len(w.runs.Calls[1].Files) != 0 {
+		t.Errorf("%v", w.runs.Calls[1:])
+	}
+}
+
 func TestARefusedHandoffInTheStandardsForm(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

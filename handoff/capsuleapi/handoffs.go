@@ -156,6 +156,7 @@ func (h *handoffs) readRequest(
 		return handoff.Request{}, false, err
 	}
 	asked, err = requestOf(f)
+	asked.Foreign = foreign
 	if err == nil {
 		asked.Key, err = httpwire.IdempotencyKey(r)
 	}
