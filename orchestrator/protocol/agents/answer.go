@@ -3,6 +3,7 @@ package agents
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"log/slog"
 	"net/url"
 	"slices"
@@ -142,16 +143,39 @@ func (t *task) attrs() []slog.Attr {
 	return attrs
 }
 
-// refuses200 reports whether an error is a refusal of inputs that is answered with 200.
-func (h *handler) refuses200(t *task, err error) bool {
-	return t.taken && h.opts.Refuse200[t.unit] && fault.Is(err, fault.Input)
+// The contract's own words for what is answered with 200.
+const (
+	codeInvalid = "VALIDATION_ERROR" // the inputs were refused
+	codeFailed  = "TASK_FAILED"      // the unit ended without a result
+)
+
+// contractCode is the contract's own word for an error; "" is one of which it has none.
+func contractCode(err error) string {
+	var failed *httpwire.UnitFailure
+	switch {
+	case fault.Is(err, fault.Input):
+		return codeInvalid
+	case errors.As(err, &failed):
+		return codeFailed
+	}
+	return ""
+}
+
+// refuses200 returns the code of an error that is answered with 200; "" is one that isn't.
+func (h *handler) refuses200(t *task, err error) string {
+	if !t.taken || !h.opts.Refuse200[t.unit] {
+		return ""
+	}
+	return contractCode(err)
 }
 
 // streamRefusal answers with a stream that has the refusal as its only event.
-func (c *call) streamRefusal(err error) {
+func (c *call) streamRefusal(err error, code string) {
 	c.notes.Report(err, false)
 	httpwire.BeginStream(c.w, httpwire.TypeEvents)
-	last := httpwire.Event{Name: string(agenthttp.Final), Data: string(c.task.lastRefusal(c.problem(err)))}
+	p := c.problem(err)
+	p.Code = code
+	last := httpwire.Event{Name: string(agenthttp.Final), Data: string(c.task.lastRefusal(p))}
 	_ = httpwire.NewEventWriter(c.w).Write(last) // whoever asked has gone
 }
 

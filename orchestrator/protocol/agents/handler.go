@@ -98,8 +98,8 @@ func (h *handler) refuse(c *call, err error) {
 		c.w.Header().Set("Retry-After", httpwire.RetryAfter)
 	}
 	status := p.Status
-	if h.refuses200(c.task, err) {
-		status = http.StatusOK
+	if code := h.refuses200(c.task, err); code != "" {
+		status, p.Code = http.StatusOK, code
 	}
 	_ = httpwire.Reply(c.w, status, httpwire.TypeJSON, c.task.refusal(p)) // whoever asked has gone
 }

@@ -18,8 +18,8 @@ type Policy struct {
 	Rules
 	TaskTypes map[string]string // units by the task types that stand for them, before any name does
 	Units     map[string]Rules  // by name: they take from what the others allow, and never add
-	// Refuse200 are the units that refuse inputs with 200 and the status "error" instead of
-	// 422. The contract allows both.
+	// Refuse200 are the units that refuse inputs, or fail, with 200 and the status "error" instead of
+	// 422 or 502, and with the contract's own codes. The contract allows both.
 	Refuse200 map[string]bool
 }
 

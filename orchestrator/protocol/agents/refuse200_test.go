@@ -61,8 +61,22 @@ func refusedInStream(t *testing.T, body string) {
 	_, last, found := strings.Cut(body, "event: final\ndata: ")
 	var got Failed
 	must(t, json.Unmarshal([]byte(strings.TrimSpace(last)), &got))
-	if !found || got.Type != agenthttp.Final || got.RequestID != "r-1" || got.TaskType != "WORKER" || got.OK || got.Error.Code != "invalid_input" {
+	if !found || got.Type != agenthttp.Final || got.RequestID != "r-1" || got.TaskType != "WORKER" || got.OK || got.Error.Code != "VALIDATION_ERROR" {
 		t.Errorf("%s", body)
+	}
+}
+
+func TestAUnitThatFailsSaysSoInTheContractsWords(t *testing.T) {
+	for name, refuses := range map[string]map[string]bool{"TASK_FAILED": {"worker": true}, "unit_failed": nil} {
+		svc := newFake(api.CapsuleError)
+		svc.record.Error = &api.RunError{Kind: string(api.CapsuleError)}
+		h := Handler(svc, Options{Policy: Policy{Refuse200: refuses}})
+		for path, status := range map[string]int{"sync": map[bool]int{true: 200, false: 502}[refuses != nil], "stream": 200} {
+			w := ask(t.Context(), h, newNotes(), "POST", "/agents/run/"+path, asked)
+			if w.Code != status || !strings.Contains(w.Body.String(), `"code":"`+name+`"`) {
+				t.Errorf("%s: %d %s", path, w.Code, w.Body)
+			}
+		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package agents
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -23,6 +24,7 @@ type progressWriter struct {
 	run string
 	out *httpwire.EventWriter
 
+	own      bool  // errors have the contract's own codes: Policy.Refuse200
 	trouble  error // why nothing more can be learnt of the run
 	panicked error // the panic that ended the stream
 }
@@ -36,8 +38,8 @@ func (h *handler) stream(c *call) error {
 	}
 	defer end()
 	record, err := h.begin(c)
-	if h.refuses200(c.task, err) {
-		c.streamRefusal(err)
+	if code := h.refuses200(c.task, err); code != "" {
+		c.streamRefusal(err, code)
 		return nil
 	}
 	if err != nil {
@@ -53,6 +55,7 @@ func (h *handler) stream(c *call) error {
 	}()
 	httpwire.BeginStream(c.w, httpwire.TypeEvents)
 	s := &progressWriter{call: c, svc: h.svc, run: record.ID, out: httpwire.NewEventWriter(c.w)}
+	s.own = h.opts.Refuse200[c.task.unit]
 	here := false
 	if s.panicked = httpwire.Catch(func() error { here = s.follow(ctx, events); return nil }); s.panicked != nil {
 		here = true // it is told of that too
@@ -194,5 +197,8 @@ func (s *progressWriter) lastResort(err error) []byte {
 func (s *progressWriter) refusal(err error) []byte {
 	p := httpwire.ProblemOf(err)
 	p.Run = s.run
+	if s.own {
+		p.Code = cmp.Or(contractCode(err), p.Code)
+	}
 	return s.task.lastRefusal(p)
 }
