@@ -121,6 +121,12 @@ func (d *Directory) readCertificates(name string) []byte {
 func (d *Directory) checkServers(tools []Tool) {
 	raw, ok := d.readOptional(mcpFile)
 	if !ok {
+		if d.has(mcpServersDir) && !d.has(mcpFile) {
+			d.findings = append(d.findings, fault.Finding{
+				File: mcpServersDir, Warning: true, Message: "there is no mcp.json, so that nothing starts these servers",
+				Hint: `add mcp.json: {"mcpServers": {"NAME": {"command": "python3", "args": ["` + mcpServersDir + `/NAME.py"]}}}`,
+			})
+		}
 		return
 	}
 	d.findings = append(d.findings, checkMCP(raw, tools, d.has)...)

@@ -17,6 +17,7 @@ import (
 
 const (
 	mcpFile       = "mcp.json"
+	mcpServersDir = "src/mcp_servers" // where capsules of the standard have them
 	maxServerName = 32
 	maxToolName   = 64 // of a model's tool: server__tool
 )

@@ -117,3 +117,24 @@ func TestMCPSchemaIsPublished(t *testing.T) {
 		t.Error("it is not there")
 	}
 }
+
+func TestServersThatNothingStartsAreAFinding(t *testing.T) {
+	for name, c := range map[string]struct {
+		files map[string]string
+		want  int
+	}{
+		"without mcp.json": {map[string]string{"src/mcp_servers/a.py": ""}, 1},
+		"with mcp.json":    {map[string]string{"src/mcp_servers/a.py": "", "mcp.json": `{"mcpServers": {"a": {"command": "a"}}}`}, 0},
+		"no servers":       {nil, 0},
+	} {
+		d := Directory{}
+		src, err := openSource(newDirectory(t, c.files))
+		must(t, err)
+		d.source = src
+		d.checkServers(nil)
+		src.close()
+		if len(d.findings) != c.want || c.want > 0 && (!d.findings[0].Warning || d.findings[0].File != "src/mcp_servers") {
+			t.Errorf("%s: %v", name, d.findings)
+		}
+	}
+}
