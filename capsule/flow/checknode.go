@@ -34,7 +34,8 @@ func (c *checker) node(n *Node, state env, vars types) effect {
 	}
 	after := seen.with("out", result).with("errors", &expr.Type{Kinds: expr.List}).with("run", nil).with("error", nil)
 	e.written = e.shared.with(c.set(n, after, state))
-	e.actions = c.chosen(n, after, state, inner)
+	changed := state.with(e.written) // is what the action sees
+	e.actions = c.chosen(n, after.with("state", changed.typ()), changed, inner)
 	if c.quiet == 0 {
 		c.edges(n, e.actions)
 		c.lasts(n)

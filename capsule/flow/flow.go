@@ -63,7 +63,7 @@ type Node struct {
 
 	With     *expr.Template // an object: the unit's input, or the first state of Flow; nil: an empty one
 	Set      *expr.Template // an object: what becomes of the state; nil: nothing
-	Action   *expr.Template // nil: Default, of Flow the last action in it, of Ask the answer
+	Action   *expr.Template // sees the state after Set; nil: Default, of Flow the last action in it, of Ask the answer
 	Next     Next
 	When     *expr.Template // nil: always
 	Timeout  time.Duration  // of one try of Run, else of the whole; 0: none of its own

@@ -47,6 +47,21 @@ var walks = []struct {
 		output: `{"n":7}`, path: "a:done a#2:done a#3:done",
 	},
 	{
+		name:   "an action sees what the node sets, and set sees what was there before",
+		flow:   `{start: a, nodes: {a: {set: {n: "${{ state.n + 1 }}", m: "${{ state.n }}"}, action: '${{ state.n < 3 ? "again" : "enough" }}', next: {again: a, enough: end}}}, output: {n: "${{ state.n }}", m: "${{ state.m }}"}}`,
+		output: `{"m":2,"n":3}`, path: "a:done a#2:done",
+	},
+	{
+		name:   "and what a shared sub-flow of it has written",
+		flow:   `{start: a, nodes: {a: {scope: shared, flow: {nodes: {i: {set: {n: 7}, action: inner}}}, set: {m: "${{ state.n }}"}, action: '${{ string(state.n) + string(state.m) }}', next: {"77": b}}, b: {}}, output: {n: "${{ state.n }}"}}`,
+		output: `{"n":7}`, path: "a/i:done a:done b:done",
+	},
+	{
+		name:   "an action that fails sets nothing",
+		flow:   `{start: a, nodes: {a: {set: {n: 9, s: x}, action: "${{ state.s.t }}", next: {default: end, error: b}}, b: {}}, output: {n: "${{ state.n }}", s: "${{ state.s }}"}}`,
+		output: `{"n":1,"s":null}`, path: "a:failed b:done",
+	},
+	{
 		name:    "an action without an edge fails",
 		flow:    `{start: a, nodes: {a: {action: x, next: {y: end}}}}`,
 		failure: "no_route of a", path: "a:done",

@@ -204,7 +204,7 @@ func (f *Failure) value() (any, error) {
 	return Decode(text)
 }
 
-// post chooses the action and returns what the node sets.
+// post returns what the node sets, and chooses the action: by the state as it will be.
 func (s *scope) post(ctx context.Context, node *Node, o *outcome) (patch, error) {
 	if o.step.State == Skipped {
 		o.step.Action = Default
@@ -215,15 +215,23 @@ func (s *scope) post(ctx context.Context, node *Node, o *outcome) (patch, error)
 	if err != nil {
 		return patch{}, err
 	}
-	o.step.Action = o.action
-	if node.Action != nil {
-		action, err := s.text(ctx, address, "action", node.Action, vars)
-		if err != nil {
-			return patch{}, err
-		}
-		o.step.Action = cmp.Or(action, Default)
+	delta, err := s.patch(address, o.writes, set)
+	if err != nil {
+		return patch{}, err
 	}
-	return s.patch(address, o.writes, set)
+	o.step.Action = o.action
+	if node.Action == nil {
+		return delta, nil
+	}
+	after := s.frame
+	after.state = s.state.clone()
+	after.state.apply(delta)
+	action, err := after.text(ctx, address, "action", node.Action, vars)
+	if err != nil {
+		return patch{}, err
+	}
+	o.step.Action = cmp.Or(action, Default)
+	return delta, nil
 }
 
 // divert ends a failed node by the edge for its failure, with the error in the state. Without
