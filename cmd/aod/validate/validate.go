@@ -19,7 +19,7 @@ import (
 
 // Command is `aod validate`.
 func Command(env *cli.Env) *cobra.Command {
-	var asJSON bool
+	var asJSON, strict bool
 	cmd := &cobra.Command{
 		Use:   "validate DIR...",
 		Short: "Report every problem of a capsule at once",
@@ -33,10 +33,11 @@ Python files are compiled, where this machine has python3, and nothing of them i
 				return fault.New(fault.Input, "aod validate takes one directory or more").
 					WithHint("see aod validate --help")
 			}
-			return validate(cmd.Context(), env, args, asJSON)
+			return validate(cmd.Context(), env, args, strict, asJSON)
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the findings as JSON")
+	cmd.Flags().BoolVar(&strict, "strict", false, "take a warning for a problem")
 	return cmd
 }
 
@@ -49,13 +50,19 @@ type verdict struct {
 	Findings []fault.Finding `json:"findings"`
 }
 
-func validate(ctx context.Context, env *cli.Env, dirs []string, asJSON bool) error {
+func validate(ctx context.Context, env *cli.Env, dirs []string, strict, asJSON bool) error {
 	verdicts := make([]verdict, 0, len(dirs))
 	var failed bool
 	for _, dir := range dirs {
 		v, err := validated(ctx, env, dir)
 		if err != nil {
 			return err
+		}
+		if strict {
+			for i := range v.Findings {
+				v.Findings[i].Warning = false
+			}
+			v.Valid = len(v.Findings) == 0
 		}
 		failed = failed || !v.Valid
 		verdicts = append(verdicts, v)

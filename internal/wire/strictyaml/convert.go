@@ -1,13 +1,16 @@
 package strictyaml
 
 import (
+	"encoding/json"
 	"fmt"
 	"math"
+	"strconv"
 	"strings"
 
 	"gopkg.in/yaml.v3"
 
 	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/internal/lazyregexp"
 )
 
 // converter turns nodes into JSON values and gathers what can't become one.
@@ -93,14 +96,54 @@ func (c *converter) goodKey(key *yaml.Node) bool {
 func (c *converter) scalar(n *yaml.Node) any {
 	switch n.ShortTag() {
 	case "!!str", "!!timestamp":
+		if n.Style == 0 && yamlNumber().MatchString(n.Value) { // one that the library can't hold
+			return c.number(n)
+		}
 		return n.Value
 	case "!!null":
 		return nil
-	case "!!bool", "!!int", "!!float":
+	case "!!bool":
 		return c.literal(n)
+	case "!!int", "!!float":
+		return c.number(n)
 	}
 	c.report(n, "the tag "+fault.Quote(n.Tag)+" is not supported", "write a plain value")
 	return nil
+}
+
+var (
+	// yamlNumber are the numbers of YAML 1.2.
+	yamlNumber = lazyregexp.New(`^[-+]?(0x[0-9a-fA-F]+|0o[0-7]+|(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?)$`)
+	// jsonNumber are those that all readers, of either version and of JSON, take for the same.
+	jsonNumber = lazyregexp.New(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?$`)
+)
+
+// number reads a number that is written as in JSON. Others are refused: 01234 is 668 to some readers, and a text to
+// whoever wrote it.
+func (c *converter) number(n *yaml.Node) any {
+	asJSON := jsonNumber().MatchString(n.Value)
+	if asJSON && !strings.ContainsAny(n.Value, ".eE") && !held(n.Value) {
+		if n.ShortTag() == "!!int" && n.Style == 0 { // of a JSON text: the library doesn't call such a number so
+			return json.Number(n.Value)
+		}
+		c.report(n, fault.Quote(n.Value)+" is beyond what is read exactly, -2^63 to 2^64-1", "put it in quotes")
+		return nil
+	}
+	before := len(c.findings)
+	value := c.literal(n)
+	if !asJSON && len(c.findings) == before {
+		c.report(n, fault.Quote(n.Value)+" isn't a number as JSON writes it",
+			"put it in quotes if it is a text; else write it such as 1000, -0.5 or 1e3")
+		return nil
+	}
+	return value
+}
+
+// held reports whether a whole number is one of Go's.
+func held(text string) bool {
+	_, signed := strconv.ParseInt(text, 10, 64)
+	_, unsigned := strconv.ParseUint(text, 10, 64)
+	return signed == nil || unsigned == nil
 }
 
 // literal decodes a number or a truth value, if JSON can hold it.

@@ -20,7 +20,8 @@ const (
 // Document is a YAML file as JSON values, which still knows where each one stood.
 type Document struct {
 	File string
-	// Value is made of map[string]any, []any, string, int64, uint64, float64, bool, nil.
+	// Value is made of map[string]any, []any, string, int64, uint64, float64, bool, nil; of a JSON text, whole numbers
+	// beyond those are json.Number.
 	Value any
 	root  *yaml.Node // nil when there is nothing in the file
 }
