@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -15,11 +16,13 @@ import (
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/capsule"
 	"github.com/agent-on-demand/aod/capsule/unit"
 	"github.com/agent-on-demand/aod/internal/safefs"
 	"github.com/agent-on-demand/aod/orchestrator/feature"
 	"github.com/agent-on-demand/aod/orchestrator/history"
 	"github.com/agent-on-demand/aod/orchestrator/layout"
+	"github.com/agent-on-demand/aod/orchestrator/records"
 	"github.com/agent-on-demand/aod/orchestrator/run"
 	"github.com/agent-on-demand/aod/runtime"
 )
@@ -80,6 +83,8 @@ type Request struct {
 	Keep   bool   // the attempt's directory is kept for a look
 	// RerunOf is the run whose input this one is given again; "" is none.
 	RerunOf string
+	// From says where a flow begins, of which RerunOf was a run; the zero Rerun: at its start.
+	From api.Rerun
 	// History gets the run when it has ended, with its Source; nil: the run is forgotten.
 	History *history.History
 	Source  history.Source
@@ -114,6 +119,16 @@ func (l *Local) Run(ctx context.Context, req Request) (Ended, error) {
 	if err := l.ready(ctx, &asked); err != nil {
 		return Ended{}, err
 	}
+	if req.From.From != "" {
+		walk, err := req.History.Walk(req.RerunOf)
+		if err != nil {
+			return Ended{}, err
+		}
+		asked.taken, err = takeOver(req.Unit, walk.Steps, req.History.StateDir(req.RerunOf), req.From)
+		if err != nil {
+			return Ended{}, err
+		}
+	}
 	j, err := l.admit(ctx, asked)
 	if err != nil {
 		return Ended{}, err
@@ -122,12 +137,28 @@ func (l *Local) Run(ctx context.Context, req Request) (Ended, error) {
 	j.drive()
 	ended := Ended{Record: j.Record, KeptAt: j.keptAt()}
 	if req.History != nil {
-		ended.Past = req.History.Add(history.Past{Record: j.Record, Source: req.Source, Timeout: req.Timeout}, j.Dir)
+		past := history.Past{Record: j.Record, Source: req.Source, Timeout: req.Timeout}
+		past.Walk, err = l.walkOf(context.WithoutCancel(ctx), j)
+		ended.Past = errors.Join(err, req.History.Add(past, j.Dir))
 	}
 	if j.Record.Outcome == api.SystemError {
 		return ended, j.fault
 	}
 	return ended, nil
+}
+
+// walkOf returns what is kept of a flow's run beside its record; nil: it is none of a flow.
+func (l *Local) walkOf(ctx context.Context, j *job) (*history.Walk, error) {
+	graph := capsule.GraphOf(j.Unit.Definition)
+	if graph == nil {
+		return nil, nil //nolint:nilnil // there is nothing to keep
+	}
+	steps, err := records.Steps(ctx, l.journal.Steps, j.ID)
+	if err != nil {
+		return nil, err
+	}
+	text, err := json.Marshal(graph)
+	return &history.Walk{Graph: text, Steps: steps}, err
 }
 
 // finder implements run.Units for a command. Nil finds nothing.

@@ -57,7 +57,11 @@ func (s *Service) Rerun(
 		return api.Record{}, false, err
 	}
 	if from.From != "" {
-		if asked.taken, err = s.takeOver(ctx, u, id, from); err != nil {
+		kept, err := records.Steps(ctx, s.journal.Steps, id)
+		if err != nil {
+			return api.Record{}, false, err
+		}
+		if asked.taken, err = takeOver(u, kept, filepath.Join(s.runPath(id), layout.State), from); err != nil {
 			return api.Record{}, false, err
 		}
 	}
@@ -130,19 +134,15 @@ type takenOver struct {
 	state string
 }
 
-// takeOver chooses the steps that a rerun of a flow takes over from an earlier run. The flow is
+// takeOver chooses the steps that a rerun of a flow takes over from those of an earlier run. The flow is
 // as it is now: where it has changed too much, the error says from where it could be rerun.
-func (s *Service) takeOver(ctx context.Context, u *unit.Unit, id string, again api.Rerun) (*takenOver, error) {
+func takeOver(u *unit.Unit, kept []flow.Step, state string, again api.Rerun) (_ *takenOver, err error) {
 	graph := capsule.GraphOf(u.Definition)
 	if graph == nil {
 		return nil, fault.New(fault.Conflict, "%q is no flow: it can't be run from a step on", u.Name).
 			WithHint("leave `from` out")
 	}
-	kept, err := records.Steps(ctx, s.journal.Steps, id)
-	if err != nil {
-		return nil, err
-	}
-	taken := &takenOver{state: filepath.Join(s.runPath(id), layout.State)}
+	taken := &takenOver{state: state}
 	if again.From == api.RerunFailed {
 		if len(again.Set) > 0 {
 			return nil, fault.New(fault.BadRequest, "nothing can be set before what has failed").

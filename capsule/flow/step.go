@@ -27,10 +27,10 @@ type Step struct {
 	Action  string // by which the walk goes on; "" of a try that is followed by another one, and of an item
 	// Delta is what it set in the state of its scope: an object. Value is what it gives to the
 	// map or the branches around it. Both are in the form of Encode; nil: nothing.
-	Delta, Value json.RawMessage
-	Failure      *Failure  // nil: it succeeded; also set where a fallback took its place
-	Until        time.Time // when the next try begins, or a wait or a question ends; zero: nothing to wait for
-	Began, Ended time.Time // Ended is zero while it is open
+	Delta, Value json.RawMessage `json:",omitempty"`
+	Failure      *Failure        // nil: it succeeded; also set where a fallback took its place
+	Until        time.Time       // when the next try begins, or a wait or a question ends; zero: nothing to wait for
+	Began, Ended time.Time       // Ended is zero while it is open
 }
 
 // ofFlowItself reports whether an address is that of a node of the flow itself, or of an item there:

@@ -13,7 +13,7 @@ import (
 	"github.com/agent-on-demand/aod/orchestrator/layout"
 )
 
-// Add keeps a run whose directory is runDir, from which it moves the input files and the log.
+// Add keeps a run whose directory is runDir, from which it moves the input files, the log and a flow's state.
 // The output files are copied: they are the user's. The run gets its name when all of it is
 // there.
 func (h *History) Add(past Past, runDir string) error {
@@ -39,7 +39,7 @@ func (h *History) Add(past Past, runDir string) error {
 
 func (h *History) fill(temp string, past Past, runDir string) error {
 	past.NoFiles = safefs.TreeBytes(filepath.Join(runDir, "input"))+sizeOf(past.Record.Files) > maxFileBytes
-	if err := h.fillProject(temp, &past, runDir); err != nil {
+	if err := errors.Join(h.fillProject(temp, &past, runDir), h.fillWalk(temp, &past, runDir)); err != nil {
 		return err
 	}
 	if !past.NoFiles {

@@ -56,6 +56,8 @@ const (
 //	Home/history/ID/output/     its output files
 //	Home/history/ID/base/       the project that it worked on, with base.json
 //	Home/history/ID/changes/    what it made of that
+//	Home/history/ID/walk.json   of a flow: a Walk
+//	Home/history/ID/state/      of a flow: the files in its state
 type History struct {
 	dir  string
 	most int
@@ -74,6 +76,9 @@ type Past struct {
 	NoFiles bool          `json:"no_files,omitempty"` // its files were too large to be kept
 
 	NoProject bool `json:"no_project,omitempty"` // the project that it worked on was
+	NoWalk    bool `json:"no_walk,omitempty"`    // the steps and the state of a flow were
+
+	Walk *Walk `json:"-"` // of a flow: Add keeps it, and History.Walk reads it
 }
 
 // Source is where a run came from that isn't in its record.

@@ -3,10 +3,15 @@ package history
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/capsule/flow"
 	"github.com/agent-on-demand/aod/internal/safefs"
 	"github.com/agent-on-demand/aod/orchestrator/run"
 )
@@ -112,4 +117,49 @@ func write(t *testing.T, path, content string) {
 func exists(parts ...string) bool {
 	_, err := os.Lstat(filepath.Join(parts...))
 	return err == nil
+}
+
+func TestWhatAHistoryKeepsOfAFlow(t *testing.T) {
+	home, runDir := t.TempDir(), t.TempDir()
+	h := New(home, 5)
+	add := func(walk *Walk) string {
+		t.Helper()
+		id, err := run.NewID()
+		if err == nil {
+			err = h.Add(Past{Record: api.Record{ID: id}, Walk: walk}, runDir)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return id
+	}
+	write(t, filepath.Join(runDir, "state", "abc"), "bytes")
+	steps := []flow.Step{{
+		Address: "a", Try: 1, State: flow.Failed, Delta: []byte(`{"x":1}`), Began: time.Now().UTC(),
+		Failure: &flow.Failure{Node: "a", Kind: "expression"},
+	}}
+	id := add(&Walk{Graph: []byte(`{"nodes":{}}`), Steps: steps})
+	walk, err := h.Walk(id)
+	if err != nil || string(walk.Graph) != `{"nodes":{}}` || cmp.Diff(steps, walk.Steps) != "" {
+		t.Errorf("%+v %v", walk, err)
+	}
+	if !exists(filepath.Join(h.StateDir(id), "abc")) {
+		t.Error("the files in its state are gone")
+	}
+	write(t, filepath.Join(runDir, "state", "abc"), "bytes")
+	if err := os.Truncate(filepath.Join(runDir, "state", "abc"), maxFileBytes+1); err != nil {
+		t.Fatal(err)
+	}
+	large := add(&Walk{Steps: steps})
+	if exists(h.StateDir(large)) {
+		t.Error("a large state is kept")
+	}
+	for id, says := range map[string]string{large: "too large to be kept", add(nil): "is no run of a flow"} {
+		if _, err := h.Walk(id); !fault.Is(err, fault.Conflict) || !strings.Contains(err.Error(), says) {
+			t.Errorf("%v, want %s", err, says)
+		}
+	}
+	if _, err := h.Walk("none"); !fault.Is(err, fault.NotFound) {
+		t.Error(err)
+	}
 }

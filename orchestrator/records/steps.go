@@ -102,6 +102,15 @@ func (f *Flows) Steps(ctx context.Context, id string, filter StepFilter) (api.St
 	return page, err
 }
 
+// Shown is a step without its values, as the API has it.
+func Shown(s flow.Step) (api.Step, error) {
+	row, err := StepRow(s)
+	if err != nil {
+		return api.Step{}, err
+	}
+	return shownStep(row)
+}
+
 func shownStep(row store.Step) (api.Step, error) {
 	s := api.Step{
 		Seq: row.Seq, Address: row.Address, Try: row.Try, State: api.StepState(row.State), Run: row.Call,

@@ -15,6 +15,7 @@ import (
 	"github.com/agent-on-demand/aod/capsule/flow"
 	"github.com/agent-on-demand/aod/cmd/aod/cli"
 	"github.com/agent-on-demand/aod/cmd/aod/lookup"
+	"github.com/agent-on-demand/aod/cmd/aod/runlist"
 	"github.com/agent-on-demand/aod/cmd/aod/ui"
 	"github.com/agent-on-demand/aod/internal/wire/httpwire"
 	"github.com/agent-on-demand/aod/schemas"
@@ -84,7 +85,7 @@ func showCommand(env *cli.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "show DIR|NAME|RUN",
 		Short: "Draw a flow, or a run of one with the states of its nodes",
-		Long: `Draw the graph of a flow in a directory or of --units, or that of a run on a server, with how
+		Long: `Draw the graph of a flow in a directory or of --units, or that of a run, with how
 often each node was done, has failed and is under way.`,
 		Example: "  aod flow show ./my-flow\n  aod flow show ./my-flow --format mermaid\n  aod flow show 0198c0de-…",
 		Args:    cli.Exactly(1, "one directory or name of a flow, or the id of a run"),
@@ -131,17 +132,25 @@ func graphOf(ctx context.Context, env *cli.Env, what string) (*flow.Flow, []flow
 }
 
 func graphOfRun(ctx context.Context, env *cli.Env, id string) (*flow.Flow, []flow.Step, error) {
-	server, err := env.ConnectFor(id)
+	_, server, err := runlist.Find(env, id)
 	if err != nil {
 		return nil, nil, err
+	}
+	if server == nil {
+		walk, err := runlist.History(env).Walk(id)
+		if err != nil {
+			return nil, nil, err
+		}
+		graph, err := parsed(walk.Graph)
+		return graph, walk.Steps, err
 	}
 	raw, err := server.Flows.Graph(ctx, id)
 	if err != nil {
 		return nil, nil, err
 	}
-	graph, findings := flow.Parse(raw)
-	if graph == nil {
-		return nil, nil, fault.New(fault.Internal, "the server's flow can't be read").WithFindings(findings)
+	graph, err := parsed(raw)
+	if err != nil {
+		return nil, nil, err
 	}
 	var steps []flow.Step
 	for s, err := range server.Flows.Steps(ctx, id) {
@@ -151,6 +160,15 @@ func graphOfRun(ctx context.Context, env *cli.Env, id string) (*flow.Flow, []flo
 		steps = append(steps, stepOf(s))
 	}
 	return graph, steps, nil
+}
+
+// parsed reads the graph of a run.
+func parsed(raw []byte) (*flow.Flow, error) {
+	graph, findings := flow.Parse(raw)
+	if graph == nil {
+		return nil, fault.New(fault.Internal, "the flow of the run can't be read").WithFindings(findings)
+	}
+	return graph, nil
 }
 
 // stepOf is a step as a picture wants it.

@@ -3,12 +3,16 @@ package flows
 import (
 	"context"
 	"fmt"
+	"iter"
 
 	"github.com/spf13/cobra"
 
 	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/cmd/aod/cli"
+	"github.com/agent-on-demand/aod/cmd/aod/runlist"
 	"github.com/agent-on-demand/aod/cmd/aod/ui"
+	"github.com/agent-on-demand/aod/orchestrator/records"
 )
 
 func stateCommand(env *cli.Env) *cobra.Command {
@@ -27,9 +31,13 @@ are put there.`,
 }
 
 func state(ctx context.Context, env *cli.Env, id, out string) error {
-	server, err := env.ConnectFor(id)
+	_, server, err := runlist.Find(env, id)
 	if err != nil {
 		return err
+	}
+	if server == nil {
+		return fault.New(fault.Unsupported, "%s was run here, and only a server shows the state of a run", id).
+			WithHint("see aod flow steps %s", id)
 	}
 	state, err := server.Flows.State(ctx, id)
 	if err != nil {
@@ -49,7 +57,7 @@ func stepsCommand(env *cli.Env) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:     "steps RUN",
-		Short:   "List the steps of a flow's run on a server",
+		Short:   "List the steps of a flow's run",
 		Example: "  aod flow steps 0198c0de-…\n  aod flow steps 0198c0de-… --json | jq 'select(.state == \"failed\")'",
 		Args:    cli.Exactly(1, "the id of a run"),
 		RunE:    func(cmd *cobra.Command, args []string) error { return steps(cmd.Context(), env, args[0], asJSON) },
@@ -59,17 +67,39 @@ func stepsCommand(env *cli.Env) *cobra.Command {
 }
 
 func steps(ctx context.Context, env *cli.Env, id string, asJSON bool) error {
-	server, err := env.ConnectFor(id)
+	_, server, err := runlist.Find(env, id)
 	if err != nil {
 		return err
 	}
+	list := keptSteps(env, id)
+	if server != nil {
+		list = server.Flows.Steps(ctx, id)
+	}
 	titles := []string{"NODE", "TRY", "STATE", "ACTION", "TOOK", "RUN", "ERROR"}
-	return cli.Table(env, server.Flows.Steps(ctx, id), asJSON, "", titles, func(step api.Step) []string {
+	return cli.Table(env, list, asJSON, "", titles, func(step api.Step) []string {
 		return []string{
 			step.Address, fmt.Sprint(step.Try), stepStateText(step), step.Action, tookText(step), step.Run,
 			stepErrorText(step),
 		}
 	})
+}
+
+// keptSteps are those of a run of this machine.
+func keptSteps(env *cli.Env, id string) iter.Seq2[api.Step, error] {
+	return func(yield func(api.Step, error) bool) {
+		walk, err := runlist.History(env).Walk(id)
+		if err != nil {
+			yield(api.Step{}, err)
+			return
+		}
+		for i, s := range walk.Steps {
+			step, err := records.Shown(s)
+			step.Seq = int64(i) + 1
+			if !yield(step, err) {
+				return
+			}
+		}
+	}
 }
 
 func stepStateText(s api.Step) string {

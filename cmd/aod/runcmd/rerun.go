@@ -12,6 +12,7 @@ import (
 	"github.com/agent-on-demand/aod/capsule/contract"
 	"github.com/agent-on-demand/aod/cmd/aod/cli"
 	"github.com/agent-on-demand/aod/cmd/aod/lookup"
+	"github.com/agent-on-demand/aod/cmd/aod/questions"
 	"github.com/agent-on-demand/aod/cmd/aod/runflags"
 	"github.com/agent-on-demand/aod/cmd/aod/runlist"
 	"github.com/agent-on-demand/aod/orchestrator"
@@ -29,9 +30,10 @@ func RerunCommand(env *cli.Env) *cobra.Command {
 		Long: `Start a new run with the input and the files of one that has ended, and follow it to
 its end as aod run does: stdout is the result, and the exit code is the run's. The unit is
 run as it is now. Without --server the last runs of aod run on this machine are known, too.
-A flow on a server can begin at a step of the old run, whose steps before that are taken over.`,
+A flow can begin at a step of the old run, whose steps before that are taken over.`,
 		Example: "  aod rerun 0198c0de-…\n  aod rerun 0198c0de-… --detach\n  aod rerun 0198c0de-… --from failed\n" +
-			"  aod rerun 0198c0de-… --from review#2 --set mark=9",
+			"  aod rerun 0198c0de-… --from review#2 --set mark=9\n" +
+			"  aod rerun 0198c0de-… --from failed --answer approve=reject",
 		Args: cli.Exactly(1, "the id of a run"),
 		RunE: func(cmd *cobra.Command, args []string) error { return rerun(cmd.Context(), env, args[0], flags, again) },
 	}
@@ -42,6 +44,7 @@ A flow on a server can begin at a step of the old run, whose steps before that a
 		"of a flow: the address of a step, as aod flow steps lists them, or failed")
 	cmd.Flags().StringArrayVarP(&again.set, "set", "s", nil,
 		"with --from: what the state has before that step, `key=value`, JSON or a text; may be repeated")
+	flags.registerAnswers(cmd.Flags())
 	flags.History.Register(cmd.Flags())
 	return cmd
 }
@@ -86,12 +89,11 @@ func rerun(ctx context.Context, env *cli.Env, id string, flags Flags, again reru
 	if err != nil {
 		return err
 	}
-	if server == nil && from.From != "" {
-		return fault.New(fault.Input, "%s was run here, and only a server keeps the steps of flows", id).
-			WithHint("run it again without --from")
-	}
 	if server == nil {
-		return rerunHere(ctx, env, past, flags)
+		return rerunHere(ctx, env, past, flags, from)
+	}
+	if err := flags.refuseAnswers(); err != nil {
+		return err
 	}
 	return Start(ctx, env, server, flags, func(ctx context.Context) (api.Record, error) {
 		return server.Runs.Rerun(ctx, id, from)
@@ -99,7 +101,7 @@ func rerun(ctx context.Context, env *cli.Env, id string, flags Flags, again reru
 }
 
 // rerunHere runs the input of a kept run again, with its unit as it is now.
-func rerunHere(ctx context.Context, env *cli.Env, past history.Past, flags Flags) error {
+func rerunHere(ctx context.Context, env *cli.Env, past history.Past, flags Flags, from api.Rerun) error {
 	if flags.Detach {
 		return fault.New(fault.Input, "--detach needs a server that goes on with the run").
 			WithHint("start one with `aod serve` and name it with --server URL")
@@ -129,7 +131,8 @@ func rerunHere(ctx context.Context, env *cli.Env, past history.Past, flags Flags
 		return err
 	}
 	req := orchestrator.Request{
-		Request: again, ID: id, OutDir: out, Find: lookup.Callees(env, u, c), RerunOf: past.Record.ID,
+		Request: again, ID: id, OutDir: out, Find: lookup.Callees(env, u, c), RerunOf: past.Record.ID, From: from,
+		Answer: questions.ReadGiven(env, flags.answers).Answer,
 	}
 	return runHere(ctx, env, c.Dir, req, flags)
 }

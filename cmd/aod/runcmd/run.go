@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/capsule"
@@ -87,9 +88,7 @@ input does (nothing is started), 124 timeout, 125 AOD itself failed, 130 interru
 	cmd.Flags().BoolVar(&flags.Keep, "keep", false, "leave the run's directory for a look")
 	cmd.Flags().StringArrayVar(&flags.secrets, "secret", nil,
 		"a secret that a unit names, NAME=FILE; may be repeated (default: the files in DATA/secrets)")
-	cmd.Flags().StringArrayVar(&flags.answers, "answer", nil,
-		"of a run here: answer what it asks, ANSWER, or NODE=ACTION for a node of a flow; may be repeated (default: "+
-			"the terminal is asked)")
+	flags.registerAnswers(cmd.Flags())
 	cmd.Flags().BoolVar(&flags.unattended, "unattended", false,
 		"with --server: nobody answers what the run asks, which is denied at once")
 	cmd.Flags().BoolVar(&flags.Detach, "detach", false, "with --server: print the run's id and don't wait for it")
@@ -97,6 +96,20 @@ input does (nothing is started), 124 timeout, 125 AOD itself failed, 130 interru
 	flags.Project.Register(cmd.Flags())
 	RegisterWatch(cmd.Flags(), &flags.watch)
 	return cmd
+}
+
+func (f *Flags) registerAnswers(flags *pflag.FlagSet) {
+	flags.StringArrayVar(&f.answers, "answer", nil,
+		"of a run here: answer what it asks, ANSWER, or NODE=ACTION for a node of a flow; may be repeated (default: "+
+			"the terminal is asked)")
+}
+
+func (f *Flags) refuseAnswers() error {
+	if len(f.answers) == 0 {
+		return nil
+	}
+	return fault.New(fault.Input, "--answer is for runs here").
+		WithHint("a server waits for answers: aod questions, aod answer")
 }
 
 // Run is `aod run`, here or on a server.
@@ -108,9 +121,8 @@ func Run(ctx context.Context, env *cli.Env, name string, flags Flags) error {
 		if err := errors.Join(flags.Given.RefuseOnServer(), flags.Models.RefuseOnServer()); err != nil {
 			return err
 		}
-		if len(flags.answers) > 0 {
-			return fault.New(fault.Input, "--answer is for runs here").
-				WithHint("a server waits for answers: aod questions, aod answer")
+		if err := flags.refuseAnswers(); err != nil {
+			return err
 		}
 		return runOnServer(ctx, env, name, flags)
 	}

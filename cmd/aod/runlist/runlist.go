@@ -37,7 +37,7 @@ func (f *HistoryFlag) Register(flags *pflag.FlagSet) {
 		}
 	}
 	flags.IntVar((*int)(f), "history", most,
-		"keep so many of the last runs for aod runs, logs and rerun; 0: none (AOD_HISTORY)")
+		"keep so many of the last runs for aod runs, logs, flow and rerun; 0: none (AOD_HISTORY)")
 }
 
 // Check refuses a number out of bounds.

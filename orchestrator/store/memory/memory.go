@@ -71,6 +71,9 @@ func (s *Runs) Insert(_ context.Context, r store.Run, key store.Key, _ ...store.
 	}
 	s.rows.runs[r.ID] = r
 	s.rows.ids = append(s.rows.ids, r.ID)
+	for _, step := range r.Steps {
+		s.rows.keep(r.ID, step)
+	}
 	return nil
 }
 
@@ -153,13 +156,17 @@ type Steps struct{ rows *rows }
 func (s *Steps) Keep(_ context.Context, run string, step store.Step, _ ...store.Event) error {
 	s.rows.mu.Lock()
 	defer s.rows.mu.Unlock()
-	if s.rows.steps[run] == nil {
-		s.rows.steps[run] = map[stepName]store.Step{}
-	}
-	s.rows.changes++
-	step.Seq = s.rows.changes
-	s.rows.steps[run][stepName{step.Address, step.Try}] = step
+	s.rows.keep(run, step)
 	return nil
+}
+
+func (r *rows) keep(run string, step store.Step) {
+	if r.steps[run] == nil {
+		r.steps[run] = map[stepName]store.Step{}
+	}
+	r.changes++
+	step.Seq = r.changes
+	r.steps[run][stepName{step.Address, step.Try}] = step
 }
 
 // List returns the steps of a run that changed after another change, in that order.
