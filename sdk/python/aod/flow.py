@@ -18,6 +18,7 @@
 A node's prep reads the shared state, exec works (and is tried again), post writes and returns
 the action: the next node is the one that the action leads to. None is the action "default". A
 flow is a node, too. A flow ends where an action leads nowhere; it warns where others do.
+Flow(draft).run() begins with an empty state, and returns it as it is at the end.
 
 Handoffs that nodes make are made once: if the run's container dies and AOD makes another
 attempt (`retries` in agent.yaml), calls that had succeeded give their results again. That
@@ -30,7 +31,9 @@ from aod.flownodes import (
 )
 from aod.flowpicture import to_mermaid
 from aod.flowscope import Scope, capsule
-from aod.flowunits import AgentNode, ModelNode, ToolNode, UnitNode, call
+from aod.flowunits import (
+    AgentNode, ModelNode, ToolNode, UnitNode, UniversalAgentNode, UniversalModelNode, UniversalToolNode, call,
+)
 from aod.flowwalk import AsyncBatchFlow, AsyncFlow, AsyncParallelBatchFlow, BatchFlow, Flow
 
 __all__ = [
@@ -53,6 +56,9 @@ __all__ = [
     "Scope",
     "ToolNode",
     "UnitNode",
+    "UniversalAgentNode",
+    "UniversalModelNode",
+    "UniversalToolNode",
     "call",
     "capsule",
     "from_dict",

@@ -77,6 +77,8 @@ def _next_of(node, names):
         return {}
     if list(targets) == ["default"] and not node._exact:
         return {"next": targets["default"]}
+    if not node._exact:
+        targets.setdefault("default", "end")  # Python ends the flow there, and AOD wants an edge
     return {"next": targets}
 
 
@@ -108,6 +110,8 @@ def _scoped(node):
 
 
 def _unit_spec(node):
+    if node.unit is None:
+        raise FlowError(f"{type(node).__name__} works without a unit, and has no form in flow.yaml: make it a unit")
     spec = {"run": node.unit}
     if isinstance(node, ModelNode):
         parts = (_of("state", part) if is_key else part.replace("${{", "$${{") for part, is_key in node.parts())
@@ -117,9 +121,13 @@ def _unit_spec(node):
         given = {**node.args, **node.files}
         spec |= {"with": {name: _of("state", key) for name, key in given.items()}} if given else {}
         spec |= {"set": {node.output_key: _OUT}} if node.output_key is not None else {}
-    if node.timeout is not None:
-        spec["timeout"] = node.timeout if isinstance(node.timeout, str) else f"{node.timeout:g}s"
-    return {**spec, **_retry_of(node)}
+    return {**spec, **_timeout_of(node), **_retry_of(node)}
+
+
+def _timeout_of(node):
+    if node.timeout is None:
+        return {}
+    return {"timeout": node.timeout if isinstance(node.timeout, str) else f"{node.timeout:g}s"}
 
 
 def _retry_of(node):
@@ -135,7 +143,7 @@ def _code_spec(node):
     spec = {"code": f"{kind.__module__}:{kind.__qualname__}"}
     if isinstance(node, Flow):
         return {**spec, "flow": _scope_of(node)} if node.start_node is not None else spec
-    return {**spec, **_retry_of(node)} if isinstance(node, Node) else spec
+    return {**spec, **_timeout_of(node), **_retry_of(node)} if isinstance(node, Node) else spec
 
 
 def _of(root, key):
@@ -226,9 +234,13 @@ def _model_of(unit, prompt, key, more):
 def _tries(retry):
     wait = 0
     if isinstance(retry, dict):
-        match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)s", str(retry.get("wait")))
-        retry, wait = retry.get("tries"), float(match[1]) if match else 0
+        retry, wait = retry.get("tries"), _seconds(retry.get("wait")) or 0
     return {"max_retries": retry, "wait": wait} if isinstance(retry, int) else {}
+
+
+def _seconds(text):
+    match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)s", str(text))
+    return float(match[1]) if match else None
 
 
 def _code_of(spec, name):
@@ -244,7 +256,8 @@ def _code_of(spec, name):
     if isinstance(node, Flow) and "flow" in spec:
         inner = _flow_of(spec["flow"], f"the node {name}")
         node.start_node, node.max_steps = inner.start_node, inner.max_steps
-    for attribute, value in _tries(spec.get("retry")).items():
+    limit = {"timeout": _seconds(spec["timeout"])} if "timeout" in spec else {}
+    for attribute, value in {**_tries(spec.get("retry")), **limit}.items():
         setattr(node, attribute, value)
     return node
 

@@ -2,6 +2,7 @@
 
 import contextlib
 import contextvars
+import threading
 import time
 import warnings
 
@@ -22,6 +23,7 @@ class BaseNode:
     _async = False
     _name = None  # of from_dict
     _exact = False  # likewise: flow.yaml has a map of actions
+    _gives_state = False  # run without a state returns the one that it made
 
     def __init__(self):
         self.params = {}
@@ -62,8 +64,10 @@ class BaseNode:
     def run(self, shared=None):
         """Run the node alone and return what post returns."""
         self._warn_of_successors("Flow")
+        state = {} if shared is None else shared
         with address.walk():
-            return self._run({} if shared is None else shared)
+            action = self._run(state)
+        return state if shared is None and self._gives_state else action
 
     def _warn_of_successors(self, kind):
         if self.successors:
@@ -98,12 +102,19 @@ class _Transition:
 
 class Node(BaseNode):
     """A node that is tried max_retries times in all, with a pause of `wait` seconds between
-    two tries. cur_retry counts from 0."""
+    two tries. cur_retry counts from 0.
 
-    def __init__(self, max_retries=1, wait=0):
+    timeout is how many seconds a try may take; then it has failed with a TimeoutError. What
+    exec has begun goes on in its thread, and nobody hears of it: Python can't stop it.
+    """
+
+    timeout = None  # also of classes that don't call this __init__
+
+    def __init__(self, max_retries=1, wait=0, timeout=None):
         super().__init__()
         self.max_retries = max_retries
         self.wait = wait
+        self.timeout = timeout
         self._tried = 0
 
     @property
@@ -124,7 +135,7 @@ class Node(BaseNode):
         for number in range(self.max_retries):
             with self._try(number):
                 try:
-                    return self.exec(prep_res)
+                    return self._limited(prep_res)
                 except Exception as error:
                     if number + 1 >= self.max_retries:
                         with address.inside(":fallback"):
@@ -132,6 +143,30 @@ class Node(BaseNode):
             if self.wait > 0:
                 time.sleep(self.wait)
         return None
+
+    def _limited(self, prep_res):
+        if self.timeout is None:
+            return self.exec(prep_res)
+        ended, context = [], contextvars.copy_context()
+
+        def work():
+            try:
+                ended.append((context.run(self.exec, prep_res), None))
+            except BaseException as error:
+                ended.append((None, error))
+
+        thread = threading.Thread(target=work, daemon=True)
+        thread.start()
+        thread.join(self.timeout)
+        if not ended:
+            raise self._late()
+        result, error = ended[0]
+        if error is not None:
+            raise error
+        return result
+
+    def _late(self):
+        return TimeoutError(f"a try of {type(self).__name__} took more than its timeout of {self.timeout:g} seconds")
 
     @contextlib.contextmanager
     def _try(self, number):
@@ -180,8 +215,10 @@ class AsyncNode(Node):
     async def run_async(self, shared=None):
         """See run."""
         self._warn_of_successors("AsyncFlow")
+        state = {} if shared is None else shared
         with address.walk():
-            return await self._run_async({} if shared is None else shared)
+            action = await self._run_async(state)
+        return state if shared is None and self._gives_state else action
 
     def _run(self, shared):
         raise RuntimeError(f"{type(self).__name__} is async: use run_async, and an AsyncFlow around it")
@@ -199,7 +236,7 @@ class AsyncNode(Node):
         for number in range(self.max_retries):
             with self._try(number):
                 try:
-                    return await self.exec_async(prep_res)
+                    return await self._limited_async(prep_res)
                 except Exception as error:
                     if number + 1 >= self.max_retries:
                         with address.inside(":fallback"):
@@ -207,6 +244,21 @@ class AsyncNode(Node):
             if self.wait > 0:
                 await asyncio.sleep(self.wait)
         return None
+
+
+    async def _limited_async(self, prep_res):
+        if self.timeout is None:
+            return await self.exec_async(prep_res)
+        import asyncio
+
+        work = asyncio.ensure_future(self.exec_async(prep_res))
+        try:
+            done, _ = await asyncio.wait([work], timeout=self.timeout)
+        finally:
+            work.cancel()  # without effect where it has ended
+        if not done:
+            raise self._late()
+        return work.result()
 
 
 class AsyncBatchNode(AsyncNode, BatchNode):

@@ -31,7 +31,10 @@ class UnitNode(Node):
         self.args = dict(args or {})
         self.files = dict(files or {})
         self.output_key = output_key
-        self.timeout = timeout
+        self.timeout = timeout  # AOD keeps it
+
+    def _limited(self, prep_res):
+        return self.exec(prep_res)
 
     def prep(self, shared):
         """Return the arguments: by parameter. Those of files are path-like."""
@@ -99,6 +102,82 @@ class ModelNode(UnitNode):
     def post(self, shared, prep_res, exec_res):
         """Put the text into the shared state."""
         shared[self.output_key] = exec_res.get("text", "")
+
+
+class UniversalModelNode(ModelNode):
+    """Asks a model (specification "Universal Agents"): that of the name, by AOD's gateway; the
+    unit's own without one; or an object that has process(prompt), or is called with it.
+
+    Each {key} of the template that the shared state has may be filled in; see ModelNode.
+    """
+
+    def __init__(self, model=None, prompt_template="{input}", output_key="output", **more):
+        super().__init__(prompt_template, re.findall(r"\{([A-Za-z_][\w.-]*)\}", prompt_template), output_key, unit=None, **more)
+        self.model = model
+
+    def exec(self, prep_res):
+        """Ask the model, and return the text of the answer."""
+        if self.model is None or isinstance(self.model, str):
+            import aod
+
+            return {"text": aod.ask(prep_res["prompt"], system="", model=self.model).text}
+        return {"text": _processed(self.model, prep_res["prompt"])}
+
+
+class UniversalToolNode(ToolNode):
+    """Uses a tool (specification "Universal Agents"): a unit by its name, with a method_name a
+    tool of that unit's or server's (see aod.mcp); or the method of an object.
+
+    arg_mapping are keys of the shared state, and the arguments that get their values.
+    """
+
+    def __init__(self, tool, method_name=None, arg_mapping=None, output_key="output", **more):
+        args = {name: key for key, name in (arg_mapping or {}).items()}
+        plain = isinstance(tool, str) and method_name is None
+        super().__init__(tool if plain else None, args, output_key, **more)
+        self.tool = tool
+        self.method_name = method_name
+
+    def exec(self, prep_res):
+        """Use the tool, and return its result."""
+        if self.unit is not None:
+            return super().exec(prep_res)
+        if isinstance(self.tool, str):
+            import aod
+
+            result = aod.mcp(self.tool).call(self.method_name, prep_res, timeout=self.timeout)
+            return result.text if result.structured is None else result.structured
+        return _plain((getattr(self.tool, self.method_name) if self.method_name else self.tool)(**prep_res))
+
+
+class UniversalAgentNode(AgentNode):
+    """Has an agent work (specification "Universal Agents"): a unit by its name, or an object
+    that has process(input), or is called with it."""
+
+    def __init__(self, agent, input_key="input", output_key="output", **more):
+        super().__init__(agent if isinstance(agent, str) else None, input_key, output_key, **more)
+        self.agent = agent
+
+    def exec(self, prep_res):
+        """Have the agent work, and return its result."""
+        if self.unit is not None:
+            return super().exec(prep_res)
+        return _processed(self.agent, *prep_res.values())
+
+
+def _processed(worker, given):
+    """Return what an object, or a function, makes of the input."""
+    work = getattr(worker, "process", worker)
+    if not callable(work):
+        raise FlowError(f"a {type(worker).__name__} has no process(input), and is no function")
+    return _plain(work(given))
+
+
+def _plain(result):
+    """Return a result without the log that the specification's objects give beside it."""
+    if isinstance(result, tuple) and len(result) == 2 and isinstance(result[1], dict):
+        return result[0]
+    return result
 
 
 def call(unit, args=None, /, *, files=(), timeout=None, **more):

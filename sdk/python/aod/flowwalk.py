@@ -2,19 +2,30 @@
 
 import collections
 import copy
+import logging
 import re
+import time
 import warnings
 
 from aod import address
 from aod.flownodes import AsyncNode, BaseNode, End, FlowError, action_of, all_of
 
+_log = logging.getLogger("aod.flow")
 _NAME_CHARACTERS = 34  # of a node's own name, so that there is room for a number
 
 
 class Flow(BaseNode):
     """A graph of nodes over one shared state, that is a node itself. Its post gets the last
     action of the walk as exec_res, and returns that. With max_steps one step more than that
-    is a FlowError."""
+    is a FlowError.
+
+    run(shared) returns what post does, and run() the state that the walk has made. An error of
+    a node takes its edge "error" (of a TimeoutError "timeout", if there is one), with what it
+    was in shared["error"]; without such an edge it is raised. The logger "aod.flow" has each
+    step: its place, action and time.
+    """
+
+    _gives_state = True
 
     _around = None  # of from_dict: what stands beside the nodes of a whole flow
     _starts_itself = False  # likewise: without `start`
@@ -66,8 +77,11 @@ class Flow(BaseNode):
     def _walk(self, shared, params):
         walk = _Walk(self, params)
         while (step := walk.begin()) is not None:
-            with address.inside(walk.place):
-                action = step._run(shared)
+            try:
+                with address.inside(walk.place):
+                    action = step._run(shared)
+            except Exception as error:
+                action = walk.diverted(step, error, shared)
             walk.end(step, action)
         return walk.action
 
@@ -101,8 +115,11 @@ class AsyncFlow(Flow, AsyncNode):
     async def _walk_async(self, shared, params):
         walk = _Walk(self, params)
         while (step := walk.begin()) is not None:
-            with address.inside(walk.place):
-                action = await step._run_async(shared) if step._async else step._run(shared)
+            try:
+                with address.inside(walk.place):
+                    action = await step._run_async(shared) if step._async else step._run(shared)
+            except Exception as error:
+                action = walk.diverted(step, error, shared)
             walk.end(step, action)
         return walk.action
 
@@ -184,10 +201,26 @@ class _Walk:
         self.place = f"/{name}" if self._visits[name] == 1 else f"/{name}#{self._visits[name]}"
         step = copy.copy(self._node)
         step.set_params(self._params)
+        self._began = time.monotonic()
+        _log.debug("step %s begins", self.place)
         return step
+
+    def diverted(self, step, error, shared):
+        """Return the edge that the step's error takes, or raise it."""
+        late = isinstance(error, TimeoutError) or getattr(error, "kind", "") == "timeout"
+        edges = [edge for edge in ("timeout", "error")[not late:] if edge in step.successors]
+        spent = time.monotonic() - self._began
+        if not edges:
+            _log.info("step %s failed with %s after %.3f s", self.place, type(error).__name__, spent)
+            raise error
+        _log.warning("step %s failed with %s, and takes its edge %s", self.place, type(error).__name__, edges[0])
+        kind = getattr(error, "kind", "") or ("timeout" if late else "exception")
+        shared["error"] = {"node": self.place[1:], "kind": kind, "type": type(error).__name__, "message": str(error)}
+        return edges[0]
 
     def end(self, step, action):
         """Go on after the step, by its action."""
+        _log.info("step %s took the action %s after %.3f s", self.place, action_of(action), time.monotonic() - self._began)
         self._node = step.successors.get(action_of(action))
         self.action = action
         if self._node is None and step.successors:

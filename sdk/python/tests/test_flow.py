@@ -3,6 +3,7 @@ import contextlib
 import copy
 import subprocess
 import sys
+import threading
 import time
 import unittest
 import warnings
@@ -51,6 +52,84 @@ def texts(caught):
 def run_any(node, shared):
     """Run a node, be it an async one or not."""
     return asyncio.run(node.run_async(shared)) if isinstance(node, AsyncNode) else node.run(shared)
+
+
+class Broken(Step):
+    def __init__(self, error, **more):
+        super().__init__("broken", **more)
+        self.error = error
+
+    def exec(self, prep_res):
+        raise self.error
+
+
+class Slow(Step):
+    def exec(self, prep_res):
+        self.name.wait(60)
+        return "late"
+
+
+class Edges(unittest.TestCase):
+    def test_a_flow_without_a_state_returns_the_one_that_it_made(self):
+        for flow in (Flow(Step("a", "x")), AsyncFlow(AsyncStep("a", "x"))):
+            self.assertEqual({"path": ["a"]}, run_any(flow, None))
+            self.assertEqual("x", run_any(flow, {}))
+        self.assertEqual("x", Step("a", "x").run())
+
+    def test_an_error_takes_its_edge_and_is_in_the_state(self):
+        for kind in (Flow, AsyncFlow):
+            broken, mend = Broken(ValueError("no such town"), max_retries=2), Step("mend")
+            broken - "error" >> mend
+            with self.assertLogs("aod.flow") as logs:
+                shared = run_any(kind(broken), None)
+            wanted = {"node": "broken", "kind": "exception", "type": "ValueError", "message": "no such town"}
+            self.assertEqual({"path": ["mend"], "error": wanted}, shared)
+            self.assertNotIn("town", "".join(logs.output))
+            self.assertRaises(KeyError, run_any, kind(Broken(KeyError("x"))), {})
+
+    def test_an_error_of_a_flow_takes_the_edge_of_that(self):
+        a, mend = Step("a"), Step("mend")
+        a >> a
+        inner = Flow(a, max_steps=2)
+        inner - "error" >> mend
+        self.assertEqual("FlowError", Flow(inner).run()["error"]["type"])
+
+    def test_a_try_that_is_late_takes_the_edge_timeout_else_error(self):
+        end = threading.Event()
+        self.addCleanup(end.set)
+        for edges, taken in ((("timeout", "error"), "timeout"), (("error",), "error")):
+            slow = Slow(end, timeout=0.01, max_retries=2)
+            for edge in edges:
+                slow - edge >> Step(edge)
+            shared = Flow(slow).run()
+            self.assertEqual(([taken], "timeout", "TimeoutError"), (shared["path"], shared["error"]["kind"], shared["error"]["type"]))
+        self.assertRaises(TimeoutError, Flow(Slow(end, timeout=0.01)).run)
+
+    def test_a_late_coroutine_is_cancelled(self):
+        class Sleeps(AsyncNode):
+            async def exec_async(self, prep_res):
+                try:
+                    await asyncio.sleep(60)
+                finally:
+                    ended.append(True)
+
+        ended = []
+        self.assertRaises(TimeoutError, run_any, AsyncFlow(Sleeps(timeout=0.01)), {})
+        self.assertEqual([True], ended)
+
+    def test_a_timeout_that_isnt_reached_changes_nothing(self):
+        node = Broken(ValueError("x"), timeout=60)
+        self.assertRaises(ValueError, Flow(node).run)
+        self.assertEqual({"path": ["a"]}, Flow(Step("a", timeout=60)).run())
+
+    def test_each_step_is_logged_without_what_is_in_it(self):
+        a = Step("secret", "on")
+        a - "on" >> Step("b")
+        with self.assertLogs("aod.flow", "DEBUG") as logs:
+            Flow(a).run()
+        self.assertRegex(logs.output[1], r"^INFO:aod.flow:step /step took the action on after 0\.\d+ s$")
+        self.assertEqual(4, len(logs.output))
+        self.assertNotIn("secret", "".join(logs.output))
 
 
 class Graphs(unittest.TestCase):

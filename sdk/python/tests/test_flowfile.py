@@ -6,7 +6,7 @@ import unittest
 from aod import settings
 from aod.flow import (
     AgentNode, AsyncFlow, AsyncNode, BatchFlow, Declared, End, Flow, FlowError, ModelNode, Node, Scope, ToolNode, UnitNode,
-    from_dict, to_dict, to_mermaid, to_yaml,
+    UniversalAgentNode, UniversalModelNode, UniversalToolNode, from_dict, to_dict, to_mermaid, to_yaml,
 )
 
 # What flow.yaml has beyond what Python does itself.
@@ -109,6 +109,30 @@ class Documents(unittest.TestCase):
         self.assertEqual((UnitNode, "hello", "said", 2, "10s"), (type(one), one.unit, one.output_key, one.max_retries, one.timeout))
         self.assertEqual((Declared, 3), (type(shared.start_node), shared.max_steps))
 
+    def test_an_end_that_isnt_wired_is_kept(self):
+        a = UnitNode("hello", {"name": "name"}, "said")
+        a - "retry" >> a
+        written = to_dict(Flow(a))
+        self.assertEqual({"retry": "hello", "default": "end"}, written["nodes"]["hello"]["next"])
+        self.assertEqual(written, to_dict(from_dict(written)))
+        self.assertIn('default: end', to_yaml(Flow(a)))
+        as_read = {"start": "a", "nodes": {"a": {"run": "x", "next": {"y": "a"}}}}
+        self.assertEqual(as_read, to_dict(from_dict(as_read)))
+
+    def test_the_timeout_of_a_node_of_code_is_kept(self):
+        written = to_dict(Flow(Twice(timeout=1.5)))
+        self.assertEqual("1.5s", written["nodes"]["twice"]["timeout"])
+        self.assertEqual(1.5, from_dict(written).start_node.timeout)
+
+    def test_universal_nodes_over_units_are_written_and_those_over_objects_arent(self):
+        tool = UniversalToolNode("hello", arg_mapping={"who": "name"}, output_key="said")
+        tool >> UniversalAgentNode("helper", "task", "text")
+        nodes = to_dict(Flow(tool))["nodes"]
+        self.assertEqual({"run": "hello", "with": {"name": "${{ state.who }}"}, "set": {"said": "${{ out }}"}, "next": "helper"}, nodes["hello"])
+        self.assertEqual({"run": "helper", "with": {"task": "${{ state.task }}"}, "set": {"text": "${{ out }}"}}, nodes["helper"])
+        for node in (UniversalModelNode("gpt"), UniversalToolNode(print), UniversalAgentNode(print)):
+            self.assertRaisesRegex(FlowError, "no form in flow.yaml", to_dict, Flow(node))
+
     def test_a_graph_made_in_python_has_the_form_of_flow_yaml(self):
         first = UnitNode("csv-report", {"group_by": "by", "x": "a.b"}, "report", files={"table": "table"}, timeout=30, max_retries=3, wait=1.5)
         tool, agent = ToolNode("search", {"query": "report.title", "odd": "a-b"}), AgentNode("search", "task", "text")
@@ -127,7 +151,7 @@ class Documents(unittest.TestCase):
                 },
                 "search": {
                     "run": "search", "with": {"query": "${{ state.report.title }}", "odd": '${{ state["a-b"] }}'},
-                    "next": {"no": "end", "yes": "search-2"},
+                    "next": {"no": "end", "yes": "search-2", "default": "end"},
                 },
                 "search-2": {"run": "search", "with": {"task": "${{ state.task }}"}, "set": {"text": "${{ out }}"}, "next": "scope"},
                 "scope": {

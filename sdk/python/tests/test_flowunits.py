@@ -4,12 +4,13 @@ import os
 import threading
 import time
 import unittest
+from unittest import mock
 
 import aod
 from aod import address, calls
 from aod.flow import (
     AgentNode, AsyncFlow, AsyncNode, AsyncParallelBatchNode, BatchFlow, BatchNode, Flow, FlowError, ModelNode, Node, Scope,
-    ToolNode, UnitNode, call, capsule,
+    ToolNode, UnitNode, UniversalAgentNode, UniversalModelNode, UniversalToolNode, call, capsule,
 )
 from fakeapi import APITest, accept, failed, succeeded
 
@@ -24,6 +25,54 @@ class Echo(APITest):
 
     def asked(self):
         return [request.document for request in self.api.requests]
+
+
+class Objects(unittest.TestCase):
+    """Universal nodes over plain objects of the specification's interface."""
+
+    def test_models_tools_and_agents(self):
+        class Model:
+            def process(self, prompt):
+                return f"<{prompt}>", {"tokens": 3}
+
+        class Tool:
+            def add(self, a, b):
+                return a + b
+
+        ask = UniversalModelNode(Model(), "Sum of {x} and {list}", "text")
+        add = UniversalToolNode(Tool(), "add", {"x": "a", "y": "b"}, "sum")
+        ask >> add >> UniversalAgentNode(lambda given: (given, "no log"), "text", "said")
+        wanted = {"x": 1, "y": 2, "list": [1], "text": "<Sum of 1 and [1]>", "sum": 3, "said": ("<Sum of 1 and [1]>", "no log")}
+        shared = {"x": 1, "y": 2, "list": [1]}
+        Flow(ask).run(shared)
+        self.assertEqual(wanted, shared)
+
+    def test_what_isnt_there_is_said(self):
+        self.assertRaises(AttributeError, Flow(UniversalToolNode(object(), "add")).run)
+        self.assertRaisesRegex(FlowError, "no process", Flow(UniversalAgentNode(7)).run, {"input": 1})
+        self.assertRaisesRegex(FlowError, "no 'input'", Flow(UniversalModelNode(print)).run)
+
+    def test_names_of_models_and_servers_go_to_aod(self):
+        shared = {"input": "hi", "q": "ferry"}
+        ask = UniversalModelNode("gpt-4o")
+        ask >> UniversalToolNode("notes", "search", {"q": "query"}, "found")
+        with mock.patch("aod.ask") as asked, mock.patch("aod.mcp") as server:
+            asked.return_value.text = "hello"
+            server.return_value.call.return_value = mock.Mock(structured=None, text="page 3")
+            Flow(ask).run(shared)
+        asked.assert_called_once_with("hi", system="", model="gpt-4o")
+        server.return_value.call.assert_called_once_with("search", {"query": "ferry"}, timeout=None)
+        self.assertEqual({"input": "hi", "q": "ferry", "output": "hello", "found": "page 3"}, shared)
+
+
+class UniversalUnits(Echo):
+    def test_tools_and_agents_are_units(self):
+        shared = {"who": "Ada", "task": "greet"}
+        tool = UniversalToolNode("hello", arg_mapping={"who": "name"}, output_key="said")
+        tool >> UniversalAgentNode("helper", "task", "done")
+        Flow(tool).run(shared)
+        self.assertEqual({"unit": "hello", "args": {"name": "Ada"}}, shared["said"])
+        self.assertEqual({"unit": "helper", "args": {"task": "greet"}}, shared["done"])
 
 
 class Calls(Node):
