@@ -18,6 +18,7 @@ type Unit struct {
 	Description  string          `json:"description"`
 	Source       string          `json:"source"`           // "directory" or "upload"
 	Origin       string          `json:"origin,omitempty"` // the directory
+	By           string          `json:"by,omitempty"`     // the name of the token that uploaded this version
 	Image        string          `json:"image,omitempty"`
 	Concurrency  int             `json:"concurrency"`        // runs at once; 0: as many as the server allows
 	Access       string          `json:"access"`             // "read-only" or "read-write"
@@ -65,6 +66,7 @@ type UnitVersion struct {
 	Version string    `json:"version"`          // digest of its content, shortened
 	Source  string    `json:"source"`           // "directory" or "upload"
 	Origin  string    `json:"origin,omitempty"` // the directory
+	By      string    `json:"by,omitempty"`     // the name of the token that uploaded it
 	Since   time.Time `json:"since"`            // when the server first had it
 	Current bool      `json:"current"`          // new runs get it
 }

@@ -40,6 +40,22 @@ func Load(dir string) (*Capsule, error) {
 	return c, nil
 }
 
+// NameOf returns the name that agent.yaml gives a directory, or "".
+func NameOf(dir string) string {
+	abs, err := existingDir(dir)
+	if err != nil {
+		return ""
+	}
+	src, err := openSource(abs)
+	if err != nil {
+		return ""
+	}
+	defer src.close()
+	d, c := &Directory{source: src}, &Capsule{Dir: abs}
+	d.readAgent(c)
+	return c.Name
+}
+
 // existingDir returns the absolute path of a directory, or says what is there instead.
 func existingDir(dir string) (string, error) {
 	abs, err := filepath.Abs(dir)

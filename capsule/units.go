@@ -103,6 +103,12 @@ func (u *units) hosts(pointer string, entries []string) outside.List {
 
 // name takes the name that agent.yaml gives, else the directory's, and checks it.
 func (u *units) name(given *string, object map[string]any, dir string) string {
+	value, isGiven := object["name"]
+	if _, isText := value.(string); isGiven && !isText {
+		u.report("/name", "name: expected a string", fmt.Sprintf("put it in quotes, such as name: %q",
+			cmp.Or(api.SuggestUnitName(scalarText(value)), nameOr(dir))))
+		return dir
+	}
 	if given != nil {
 		if err := api.CheckUnitName(*given); err != nil {
 			public := fault.Public(err)
@@ -110,11 +116,20 @@ func (u *units) name(given *string, object map[string]any, dir string) string {
 		}
 		return *given
 	}
-	if _, wrongType := object["name"]; !wrongType && api.CheckUnitName(dir) != nil {
+	if api.CheckUnitName(dir) != nil {
 		u.report("", "it gives no name, and that of the directory, "+fault.Quote(dir)+", can't be an image tag",
 			"add name: "+nameOr(dir))
 	}
 	return dir
+}
+
+// scalarText is how a value was written that is no text, or "" for a list, an object and none.
+func scalarText(value any) string {
+	switch value.(type) {
+	case nil, []any, map[string]any:
+		return ""
+	}
+	return fmt.Sprint(value)
 }
 
 // refuseWrapped finds what only wrapped agents have.

@@ -77,7 +77,18 @@ func (c Units) Card(ctx context.Context, name string) ([]byte, error) {
 // fault, that fault is the error. Put may go on reading a refused archive for a moment
 // after it has returned.
 func (c Units) Put(ctx context.Context, name string, archive io.Reader) (unit api.Unit, created bool, err error) {
+	return c.put(ctx, toUnit(http.MethodPut, name), archive)
+}
+
+// Add is Put for a unit that must be new: where another upload has the name, that one stays as it is, and the error
+// is an Exists fault. One of the same content is no other one.
+func (c Units) Add(ctx context.Context, name string, archive io.Reader) (unit api.Unit, created bool, err error) {
 	r := toUnit(http.MethodPut, name)
+	r.header["If-None-Match"] = "*"
+	return c.put(ctx, r, archive)
+}
+
+func (c Units) put(ctx context.Context, r request, archive io.Reader) (unit api.Unit, created bool, err error) {
 	r.header["Content-Type"] = "application/octet-stream"
 	r.body = func() (io.ReadCloser, int64, error) { return io.NopCloser(archive), -1, nil }
 	r.once, r.slow = true, true

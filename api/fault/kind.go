@@ -5,7 +5,8 @@ import "net/http"
 // Kind is a way of failing. The zero Kind is Internal.
 type Kind uint8
 
-// The kinds. The table below says what each means to the outside.
+// The kinds. The table below says what each means to the outside: exit code 2 is for what the one who asks can mend,
+// 125 for what AOD, the engine or a build couldn't do.
 const (
 	Internal     Kind = iota // a bug of AOD, or something that it did not foresee
 	Input                    // an input that breaks its contract, or a wrong use of a command
@@ -40,19 +41,19 @@ type row struct {
 var table = [kinds]row{
 	Internal:     {"internal", "something went wrong inside AOD", 125, http.StatusInternalServerError},
 	Input:        {"invalid_input", "the input is not valid", 2, http.StatusUnprocessableEntity},
-	Capsule:      {"invalid_capsule", "the capsule is not valid", 125, http.StatusUnprocessableEntity},
-	NotFound:     {"not_found", "not found", 125, http.StatusNotFound},
+	Capsule:      {"invalid_capsule", "the capsule is not valid", 2, http.StatusUnprocessableEntity},
+	NotFound:     {"not_found", "not found", 2, http.StatusNotFound},
 	TooLarge:     {"too_large", "too large", 2, http.StatusRequestEntityTooLarge},
 	Build:        {"build_failed", "the image could not be built", 125, http.StatusUnprocessableEntity},
 	BuildTimeout: {"build_timeout", "the image took too long to build", 125, http.StatusUnprocessableEntity},
 	Unavailable:  {"unavailable", "not available at the moment", 125, http.StatusServiceUnavailable},
 	Unsupported:  {"unsupported", "not supported", 125, http.StatusNotImplemented},
 	BadRequest:   {"bad_request", "the request can't be read", 2, http.StatusBadRequest},
-	Unauthorized: {"unauthorized", "a token is needed", 125, http.StatusUnauthorized},
-	Forbidden:    {"forbidden", "not allowed", 125, http.StatusForbidden},
-	Conflict:     {"conflict", "not possible in this state", 125, http.StatusConflict},
-	Disabled:     {"disabled", "switched off", 125, http.StatusConflict},
-	Exists:       {"exists", "there is one already", 125, http.StatusPreconditionFailed},
+	Unauthorized: {"unauthorized", "a token is needed", 2, http.StatusUnauthorized},
+	Forbidden:    {"forbidden", "not allowed", 2, http.StatusForbidden},
+	Conflict:     {"conflict", "not possible in this state", 2, http.StatusConflict},
+	Disabled:     {"disabled", "switched off", 2, http.StatusConflict},
+	Exists:       {"exists", "there is one already", 2, http.StatusPreconditionFailed},
 	Busy:         {"busy", "too much at once", 125, http.StatusTooManyRequests},
 	Cancelled:    {"cancelled", "cancelled", 130, 499},
 	Deadline:     {"deadline", "the time was up", 124, http.StatusGatewayTimeout},

@@ -41,7 +41,14 @@ func (r *Registry) serve(ctx context.Context, f found) (*unit.Unit, error) {
 // adopt makes a content the current version of its unit, and stores it if it isn't stored
 // yet. It reports whether another version was current before. The error is a Capsule fault
 // if the files have changed since they were read.
-func (r *Registry) adopt(ctx context.Context, files *content, rec record) (u *unit.Unit, changed bool, err error) {
+func (r *Registry) adopt(ctx context.Context, files *content, rec record) (*unit.Unit, bool, error) {
+	return r.adoptIf(ctx, files, rec, func() error { return nil })
+}
+
+// adoptIf is adopt, unless allowed returns an error while no other version can become current.
+func (r *Registry) adoptIf(
+	ctx context.Context, files *content, rec record, allowed func() error,
+) (u *unit.Unit, changed bool, err error) {
 	rec.Digest = files.digest
 	version := versionOf(rec.Digest)
 	leave, err := r.writing.enter(ctx, rec.Name)
@@ -49,6 +56,9 @@ func (r *Registry) adopt(ctx context.Context, files *content, rec record) (u *un
 		return nil, false, err
 	}
 	defer leave()
+	if err := allowed(); err != nil {
+		return nil, false, err
+	}
 	if u, err = r.ensureStored(files, rec); err != nil {
 		return nil, false, err
 	}
@@ -141,7 +151,7 @@ func (r *Registry) load(rec record, loaded *capsule.Capsule) (cached, error) {
 		}
 	}
 	u := r.unitOf(loaded, rec.Source)
-	u.Version, u.Origin, u.Since = version, rec.Origin, rec.Since
+	u.Version, u.Origin, u.By, u.Since = version, rec.Origin, rec.By, rec.Since
 	return cached{loaded, u, rec}, nil
 }
 
@@ -184,6 +194,12 @@ func (r *Registry) discard(name, version string) error {
 	return r.home.discard(name, version)
 }
 
+// Upload says how Put takes an archive.
+type Upload struct {
+	By      string // the name of the token of who uploads
+	OnlyNew bool   // another upload of this name stays as it is, and the error is an Exists fault
+}
+
 // Put makes the capsule in an archive the current version of a unit. The archive is a tar,
 // plain or gzip-compressed, of the content of a capsule's directory, or of the directory
 // itself. Put reports whether another version, or none, was current before.
@@ -193,7 +209,9 @@ func (r *Registry) discard(name, version string) error {
 // refused entries and for a name that is not the capsule's own, TooLarge beyond the limits,
 // Capsule with every problem of the capsule, Conflict if a directory has the name. A
 // refused upload leaves nothing behind.
-func (r *Registry) Put(ctx context.Context, name string, archive io.Reader) (u *unit.Unit, created bool, err error) {
+func (r *Registry) Put(
+	ctx context.Context, name string, archive io.Reader, how Upload,
+) (u *unit.Unit, created bool, err error) {
 	if err := r.mayPut(ctx, name); err != nil {
 		return nil, false, err
 	}
@@ -206,20 +224,43 @@ func (r *Registry) Put(ctx context.Context, name string, archive io.Reader) (u *
 	if err != nil {
 		return nil, false, err
 	}
-	files, err := r.readUpload(ctx, unpacked, name)
+	files, err := r.readUpload(ctx, unpacked, name, how)
 	if err != nil {
 		return nil, false, err
 	}
-	return r.adopt(ctx, files, record{Name: name, Source: unit.FromUpload})
+	rec := record{Name: name, Source: unit.FromUpload, By: how.By}
+	return r.adoptIf(ctx, files, rec, func() error { return r.replaces(name, files.digest, how) })
+}
+
+// replaces returns the Exists fault of an upload that must be new, where there is another one.
+func (r *Registry) replaces(name, digest string, how Upload) error {
+	version, err := r.home.current(name)
+	if err != nil || !how.OnlyNew || version == versionOf(digest) || !r.isUpload(name) {
+		return nil //nolint:nilerr // there is none, or a damaged one, which is written again
+	}
+	rec, err := r.home.record(name, version)
+	if err != nil {
+		return err
+	}
+	return fault.New(fault.Exists, "the server has another unit %s, uploaded%s at %s", name, byText(rec.By),
+		rec.Since.Format(time.RFC3339)).
+		WithHint("`aod run DIR --replace` replaces it; `aod units versions %s` lists what can be rolled back to", name)
+}
+
+func byText(who string) string {
+	if who == "" {
+		return ""
+	}
+	return " by " + who
 }
 
 // mayPut refuses the names of directories: the next Get would replace the upload.
 func (r *Registry) mayPut(ctx context.Context, name string) error {
 	here, _, err := r.find(ctx, name)
-	if err == nil && here != nil {
-		err = fault.New(fault.Conflict, "the unit %s is kept in a directory of the server, so it can't be uploaded",
-			name).
-			WithHint("change it there, or upload under another name")
+	if err == nil && len(here) > 0 {
+		err = fault.New(fault.Conflict, "the unit %s is kept in a directory of the server, %s, so it can't be uploaded",
+			name, here[0].path).
+			WithHint("`aod run %s` runs it; change it there, or upload yours under another name", name)
 	}
 	return err
 }
@@ -253,7 +294,7 @@ func (r *Registry) unpack(ctx context.Context, archive io.Reader, dir, name stri
 
 // readUpload reads an unpacked capsule. The capsule must have the requested name and pass
 // Options.Accept.
-func (r *Registry) readUpload(ctx context.Context, dir, name string) (*content, error) {
+func (r *Registry) readUpload(ctx context.Context, dir, name string, how Upload) (*content, error) {
 	loaded, err := capsule.Load(dir)
 	if err != nil {
 		public := fault.Public(err)
@@ -264,10 +305,12 @@ func (r *Registry) readUpload(ctx context.Context, dir, name string) (*content, 
 		return nil, fault.New(fault.Input, "the uploaded capsule calls itself %s, not %s", loaded.Name, name).
 			WithHint("upload it as %s, or set name: %s in its agent.yaml", loaded.Name, name)
 	}
-	if r.accept != nil {
-		if err := r.accept(ctx, r.unitOf(loaded, unit.FromUpload)); err != nil {
-			return nil, err
-		}
+	files, err := contentOf(loaded)
+	if err == nil {
+		err = r.replaces(name, files.digest, how) // before its image is built
 	}
-	return contentOf(loaded)
+	if err == nil && r.accept != nil {
+		err = r.accept(ctx, r.unitOf(loaded, unit.FromUpload))
+	}
+	return files, err
 }

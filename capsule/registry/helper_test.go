@@ -103,7 +103,7 @@ func (f harness) get(name string) *unit.Unit {
 
 func (f harness) put(name string, archive []byte) (*unit.Unit, bool) {
 	f.t.Helper()
-	u, created, err := f.Put(f.t.Context(), name, bytes.NewReader(archive))
+	u, created, err := f.Put(f.t.Context(), name, bytes.NewReader(archive), Upload{})
 	if err != nil {
 		f.t.Fatalf("Put %s: %v\n%s", name, err, told(err))
 	}

@@ -39,6 +39,7 @@ type record struct {
 	Digest string    `json:"digest"`
 	Source string    `json:"source"`
 	Origin string    `json:"origin,omitempty"`
+	By     string    `json:"by,omitempty"` // who uploaded it
 	Since  time.Time `json:"since"`
 }
 

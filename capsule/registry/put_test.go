@@ -75,7 +75,7 @@ func TestUploadsAndDirectories(t *testing.T) {
 	f := newFixture(t)
 	dir := f.add("reader", nil)
 	version := f.get("reader").Version
-	_, _, err := f.Put(t.Context(), "reader", strings.NewReader("never read"))
+	_, _, err := f.Put(t.Context(), "reader", strings.NewReader("never read"), Upload{})
 	if !fault.Is(err, fault.Conflict) || fault.Public(err).Hint == "" {
 		t.Errorf("Put over a directory: %v", err)
 	}
@@ -88,8 +88,41 @@ func TestUploadsAndDirectories(t *testing.T) {
 		t.Errorf("after a restart: %+v", got)
 	}
 	f.add("reader", nil)
+	if _, err := f.Get(t.Context(), "reader"); !fault.Is(err, fault.Conflict) || !strings.Contains(err.Error(), dir+" and an upload") {
+		t.Errorf("the directory is back beside the upload: %v", err)
+	}
+	must(t, f.Remove(t.Context(), "reader"))
 	if got := f.get("reader"); got.Source != unit.FromDirectory || got.Origin != dir {
-		t.Errorf("the directory is back: %+v", got)
+		t.Errorf("the upload is removed: %+v", got)
+	}
+}
+
+func TestAnUploadThatMustBeNewReplacesNothing(t *testing.T) {
+	f := newFixture(t)
+	put := func(how Upload, more map[string]string) (*unit.Unit, error) {
+		u, _, err := f.Put(t.Context(), "reader", bytes.NewReader(capsuleTar(t, "", more)), how)
+		return u, err
+	}
+	first, err := put(Upload{By: "alice", OnlyNew: true}, nil)
+	must(t, err)
+	_, err = put(Upload{By: "bob", OnlyNew: true}, map[string]string{"data": "x"})
+	if !fault.Is(err, fault.Exists) || !strings.Contains(err.Error(), "by alice") {
+		t.Errorf("another one: %v", err)
+	}
+	if u, err := put(Upload{By: "bob", OnlyNew: true}, nil); err != nil || u.By != "alice" {
+		t.Errorf("the same: %v, by %q", err, u.By)
+	}
+	if u := f.restart().get("reader"); u.Version != first.Version || u.By != "alice" {
+		t.Errorf("current is %s by %q", u.Version, u.By)
+	}
+	second, err := put(Upload{By: "bob"}, map[string]string{"data": "x"})
+	must(t, err)
+	if u, err := f.Rollback(t.Context(), "reader", first.Version); err != nil || u.By != "alice" || second.By != "bob" {
+		t.Errorf("replaced by %q, rolled back to %q: %v", second.By, u.By, err)
+	}
+	must(t, f.Remove(t.Context(), "reader"))
+	if _, err := put(Upload{By: "carol", OnlyNew: true}, map[string]string{"data": "y"}); err != nil {
+		t.Errorf("after a removal: %v", err)
 	}
 }
 
@@ -165,7 +198,7 @@ func TestPutRefuses(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			f := newFixture(t)
 			before, _ := f.put("reader", capsuleTar(t, "", map[string]string{"before": ""}))
-			_, _, err := f.Put(t.Context(), "reader", bytes.NewReader(c.archive))
+			_, _, err := f.Put(t.Context(), "reader", bytes.NewReader(c.archive), Upload{})
 			if !fault.Is(err, c.kind) || !strings.Contains(fault.Public(err).Msg, c.message) {
 				t.Errorf("Put: %v (%s), want %q", err, fault.KindOf(err), c.message)
 			}
@@ -245,7 +278,7 @@ func TestASlowPutHoldsNobodyUp(t *testing.T) {
 	r, w := io.Pipe()
 	var put sync.WaitGroup
 	put.Go(func() {
-		if _, created, err := f.Put(t.Context(), "writer", r); err != nil || !created {
+		if _, created, err := f.Put(t.Context(), "writer", r, Upload{}); err != nil || !created {
 			t.Errorf("Put: %v", err)
 		}
 	})
@@ -270,7 +303,7 @@ func TestPutsAtOnce(t *testing.T) {
 	for i := range 16 {
 		all.Go(func() {
 			archive := capsuleTar(t, "", map[string]string{"data": strings.Repeat("x", i%4)})
-			if _, _, err := f.Put(t.Context(), "reader", bytes.NewReader(archive)); err != nil {
+			if _, _, err := f.Put(t.Context(), "reader", bytes.NewReader(archive), Upload{}); err != nil {
 				t.Errorf("Put: %v", err)
 			}
 		})
@@ -290,7 +323,7 @@ func TestAPutThatNobodyWaitsForEnds(t *testing.T) {
 	_, _, err := f.Put(ctx, "reader", readerFunc(func(p []byte) (int, error) {
 		cancel()
 		return len(p), nil
-	}))
+	}), Upload{})
 	if !fault.Is(err, fault.Cancelled) || len(f.leftovers()) > 0 {
 		t.Errorf("Put: %v, left behind %v", err, f.leftovers())
 	}
@@ -298,11 +331,11 @@ func TestAPutThatNobodyWaitsForEnds(t *testing.T) {
 
 func TestTheSendersErrorIsKept(t *testing.T) {
 	f := newFixture(t)
-	_, _, err := f.Put(t.Context(), "reader", readerFunc(func([]byte) (int, error) { return 0, fault.New(fault.TooLarge, "the body is too long") }))
+	_, _, err := f.Put(t.Context(), "reader", readerFunc(func([]byte) (int, error) { return 0, fault.New(fault.TooLarge, "the body is too long") }), Upload{})
 	if !fault.Is(err, fault.TooLarge) {
 		t.Errorf("Put: %v", err)
 	}
-	_, _, err = f.Put(t.Context(), "reader", readerFunc(func([]byte) (int, error) { return 0, errors.New("broken pipe") }))
+	_, _, err = f.Put(t.Context(), "reader", readerFunc(func([]byte) (int, error) { return 0, errors.New("broken pipe") }), Upload{})
 	if !fault.Is(err, fault.BadRequest) {
 		t.Errorf("Put: %v", err)
 	}
@@ -364,7 +397,7 @@ func putIsContained(t *testing.T, around string, archive []byte) {
 	x := harness{t: t, source: filepath.Join(dir, "source"), home: filepath.Join(dir, "home")}
 	must(t, os.Mkdir(x.source, 0o755))
 	x = x.restart()
-	u, _, err := x.Put(t.Context(), "reader", bytes.NewReader(archive))
+	u, _, err := x.Put(t.Context(), "reader", bytes.NewReader(archive), Upload{})
 	if err != nil && (fault.Is(err, fault.Internal) || fault.Is(err, fault.Unavailable)) {
 		t.Errorf("Put: %v", err)
 	}
@@ -409,14 +442,14 @@ func TestPutAsksBeforeAnUploadCounts(t *testing.T) {
 	}})
 	must(t, err)
 	archive := capsuleTar(t, "", nil)
-	if _, _, err := r.Put(t.Context(), "reader", bytes.NewReader(archive)); !errors.Is(err, refusal) {
+	if _, _, err := r.Put(t.Context(), "reader", bytes.NewReader(archive), Upload{}); !errors.Is(err, refusal) {
 		t.Errorf("a refused upload: %v", err)
 	}
 	if _, err := r.Get(t.Context(), "reader"); !fault.Is(err, fault.NotFound) {
 		t.Errorf("it counts all the same: %v", err)
 	}
 	answer = nil
-	if _, created, err := r.Put(t.Context(), "reader", bytes.NewReader(archive)); err != nil || !created {
+	if _, created, err := r.Put(t.Context(), "reader", bytes.NewReader(archive), Upload{}); err != nil || !created {
 		t.Errorf("an accepted upload: %v", err)
 	}
 }
@@ -440,6 +473,7 @@ func TestAUnitIsGovernedByWhereItComesFrom(t *testing.T) {
 	if len(accepted) != 1 || accepted[0] != unit.FromUpload || uploaded.Policy.Network != unit.FromUpload {
 		t.Errorf("accepted as %q, put as %q", accepted, uploaded.Policy.Network)
 	}
+	must(t, f.Remove(t.Context(), "reader"))
 	f.add("reader", nil)
 	if u := f.get("reader"); u.Version != version || u.Policy.Network != unit.FromDirectory {
 		t.Errorf("from a directory it is %s as %q", u.Version, u.Policy.Network)

@@ -95,14 +95,18 @@ func sourceDir(source string) (string, error) {
 
 // Get returns the newest good version of a unit. The error is NotFound, with a hint if a
 // similar name is known; Input for an invalid name; or the Capsule fault of a directory
-// that never had a good version.
+// that never had a good version; or Conflict for a name that two units have.
 func (r *Registry) Get(ctx context.Context, name string) (*unit.Unit, error) {
 	here, found, err := r.find(ctx, name)
-	switch {
-	case err != nil:
+	if err != nil {
 		return nil, err
-	case here != nil:
-		return r.serve(ctx, *here)
+	}
+	clash := r.clash(name, here)
+	switch {
+	case clash != nil:
+		return nil, clash
+	case len(here) > 0:
+		return r.serve(ctx, here[0])
 	case r.isUpload(name):
 		return r.current(name)
 	}
@@ -136,18 +140,15 @@ func (r *Registry) List(ctx context.Context) ([]Listed, error) {
 		return nil, err
 	}
 	var list []Listed
-	first := map[string]string{} // name -> the directory that has it
+	taken := map[string]bool{}
 	for _, f := range found {
-		if other, taken := first[f.name]; taken {
-			list = append(list, Listed{Name: f.name, Origin: f.path, Problem: twice(f.name, other)})
-			continue
+		if !taken[f.name] {
+			taken[f.name] = true
+			list = append(list, r.listHolders(ctx, f.name, holders(f.name, found))...)
 		}
-		first[f.name] = f.path
-		u, err := r.serve(ctx, f)
-		list = append(list, listed(f.name, f.path, u, err))
 	}
 	for _, name := range r.uploads() {
-		if _, taken := first[name]; !taken {
+		if !taken[name] {
 			u, err := r.current(name)
 			list = append(list, listed(name, "", u, err))
 		}
@@ -165,9 +166,35 @@ func listed(name, origin string, u *unit.Unit, err error) Listed {
 	return Listed{Unit: u, Name: name, Origin: origin, Problem: u.Problem}
 }
 
-func twice(name, other string) *fault.Error {
-	return fault.New(fault.Conflict, "the unit %s is already found in %s", name, other).
-		WithHint("give one of the two another name in its agent.yaml")
+// listHolders makes the list's lines for a name that directories have: one, unless units clash.
+func (r *Registry) listHolders(ctx context.Context, name string, here []found) (list []Listed) {
+	clash := r.clash(name, here)
+	if clash == nil {
+		u, err := r.serve(ctx, here[0])
+		return append(list, listed(name, here[0].path, u, err))
+	}
+	for _, f := range here {
+		list = append(list, Listed{Name: name, Origin: f.path, Problem: clash})
+	}
+	return list
+}
+
+// clash says which units have the same name, if more than one has it: nobody could say which one runs.
+func (r *Registry) clash(name string, here []found) *fault.Error {
+	var places []string
+	for _, f := range here {
+		places = append(places, f.path)
+	}
+	hint := "give one of them another name in its agent.yaml"
+	if len(here) > 0 && r.isUpload(name) {
+		places = append(places, "an upload")
+		hint += ", or remove the upload: aod units rm " + name
+	}
+	if len(places) < 2 {
+		return nil
+	}
+	return fault.New(fault.Conflict, "more than one unit has the name %s: %s", name, strings.Join(places, " and ")).
+		WithHint("%s", hint)
 }
 
 // current returns the last good version of a unit.
@@ -227,26 +254,40 @@ func (r *Registry) lookFor(ctx context.Context, name string) ([]found, error) {
 	return all, nil
 }
 
-// find returns the directory that has the unit of a name, nil if there is none, and all that
-// lookFor found. The error is Input for an invalid name.
-func (r *Registry) find(ctx context.Context, name string) (here *found, all []found, err error) {
+// find returns the directories that have the unit of a name, and all that lookFor found. The error is
+// Input for an invalid name.
+func (r *Registry) find(ctx context.Context, name string) (here, all []found, err error) {
 	if err := api.CheckUnitName(name); err != nil {
 		return nil, nil, err
 	}
 	if all, err = r.lookFor(ctx, name); err != nil {
 		return nil, nil, err
 	}
-	if i := slices.IndexFunc(all, func(f found) bool { return f.name == name }); i >= 0 {
-		here = &all[i]
+	return holders(name, all), all, nil
+}
+
+// holders returns the directories that have the unit of a name. What is found twice, by a link, is one.
+func holders(name string, all []found) (here []found) {
+	for _, f := range all {
+		if f.name == name && !slices.ContainsFunc(here, func(h found) bool { return SameDir(h.path, f.path) }) {
+			here = append(here, f)
+		}
 	}
-	return here, all, nil
+	return here
+}
+
+// SameDir reports whether two paths lead to one directory.
+func SameDir(one, other string) bool {
+	a, err := os.Stat(one)
+	b, err2 := os.Stat(other)
+	return err == nil && err2 == nil && os.SameFile(a, b)
 }
 
 // survey returns the directories that exist now, and forgets the readings of all others.
 func (r *Registry) survey() []*directory {
 	var paths []string
 	for _, source := range r.sources {
-		inside, _ := unitDirs(source) // List reports an unreadable source
+		inside, _ := Dirs(source) // List reports an unreadable source
 		paths = append(paths, inside...)
 	}
 	r.mu.Lock()
@@ -268,9 +309,9 @@ func (r *Registry) survey() []*directory {
 	return all
 }
 
-// unitDirs returns the source itself if it is meant as a capsule, else the directories
+// Dirs returns the source itself if it is meant as a capsule, else the directories
 // right below it that are. Hidden directories are left out.
-func unitDirs(source string) ([]string, error) {
+func Dirs(source string) ([]string, error) {
 	if isMarked(source) {
 		return []string{source}, nil
 	}
@@ -301,7 +342,7 @@ func isMarked(dir string) bool {
 func (r *Registry) unreadableSources() []Listed {
 	var list []Listed
 	for _, source := range r.sources {
-		if _, err := unitDirs(source); err != nil {
+		if _, err := Dirs(source); err != nil {
 			problem := fault.Wrap(fault.Unavailable, err, "the directory of units %s can't be read", source).
 				WithHint("is it still there, and may the server read it?")
 			list = append(list, Listed{Name: filepath.Base(source), Origin: source, Problem: problem})

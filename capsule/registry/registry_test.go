@@ -177,13 +177,20 @@ func TestSources(t *testing.T) {
 	single := write(t, t.TempDir()+"/single", changed(nil))
 	f = f.restart(other, single)
 
-	want := []string{"a served from directory", "a: conflict", "b served from directory", "single served from directory"}
+	want := []string{"a: conflict", "a: conflict", "b served from directory", "single served from directory"}
 	if diff := cmp.Diff(want, f.lines()); diff != "" {
 		t.Error(diff)
 	}
-	if u := f.get("a"); u.Origin != filepath.Join(f.source, "a") {
-		t.Errorf("a is from %s", u.Origin)
+	_, err := f.Get(t.Context(), "a")
+	if !fault.Is(err, fault.Conflict) || !strings.Contains(err.Error(), filepath.Join(f.source, "a")+" and "+other+"/elsewhere") {
+		t.Errorf("two of one name: %v", err)
 	}
+	must(t, os.Symlink(filepath.Join(f.source, "b"), filepath.Join(f.source, "b2")))
+	f.add("b", map[string]string{"agent.yaml": "name: b\n"})
+	if _, err := f.Get(t.Context(), "b"); err != nil {
+		t.Errorf("one that is found twice, by a link: %v", err)
+	}
+	must(t, os.Remove(filepath.Join(f.source, "b2")))
 	must(t, os.RemoveAll(filepath.Join(f.source, "a")))
 	if u := f.get("a"); u.Origin != other+"/elsewhere" {
 		t.Errorf("then a is from %s", u.Origin)
@@ -192,7 +199,7 @@ func TestSources(t *testing.T) {
 	if diff := cmp.Diff([]string{filepath.Base(other) + ": unavailable", "b served from directory", "single served from directory"}, f.lines()); diff != "" {
 		t.Error(diff)
 	}
-	_, err := New(Options{Home: f.home, Sources: []string{other}})
+	_, err = New(Options{Home: f.home, Sources: []string{other}})
 	if !fault.Is(err, fault.Input) || !strings.Contains(err.Error(), filepath.Base(other)) {
 		t.Errorf("New: %v", err)
 	}
@@ -220,7 +227,7 @@ func TestNamesAreCheckedBeforeTheyArePaths(t *testing.T) {
 	for _, name := range []string{"", "..", "../home", "A", ".temp-1", strings.Repeat("a", 64)} {
 		_, err := f.Get(t.Context(), name)
 		_, verr := f.Version(t.Context(), name, "0123456789abcdef")
-		_, _, perr := f.Put(t.Context(), name, strings.NewReader(""))
+		_, _, perr := f.Put(t.Context(), name, strings.NewReader(""), Upload{})
 		for _, err := range []error{err, verr, perr} {
 			if !fault.Is(err, fault.Input) {
 				t.Errorf("%q: %v", name, err)

@@ -25,6 +25,7 @@ type Stored struct {
 	Version string
 	Source  string
 	Origin  string    // the directory; "" for an upload
+	By      string    // the name of the token that uploaded it; "": the server's own, or none
 	Since   time.Time // when it was first stored
 	Current bool      // runs get it
 }
@@ -60,7 +61,7 @@ func (r *Registry) kept(name string) ([]Stored, error) {
 	for _, version := range versions {
 		if rec, err := r.home.record(name, version); err == nil {
 			kept = append(kept, Stored{
-				Version: version, Source: rec.Source, Origin: rec.Origin, Since: rec.Since,
+				Version: version, Source: rec.Source, Origin: rec.Origin, By: rec.By, Since: rec.Since,
 				Current: version == current,
 			})
 		}
@@ -113,7 +114,7 @@ func (r *Registry) setBack(name, version string) (*unit.Unit, error) {
 	if err != nil {
 		return nil, err
 	}
-	if u, err = r.relabel(u, old, record{Name: name, Digest: old.Digest, Source: unit.FromUpload}); err != nil {
+	if u, err = r.relabel(u, old, record{Name: name, Digest: old.Digest, Source: unit.FromUpload, By: old.By}); err != nil {
 		return nil, err
 	}
 	if err := r.home.setCurrent(name, old.Digest); err != nil {
@@ -160,8 +161,8 @@ func (r *Registry) Removable(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	if here != nil {
-		return fault.New(fault.Conflict, "the unit %s is kept in a directory of the server, %s", name, here.path).
+	if len(here) > 0 && !r.isUpload(name) {
+		return fault.New(fault.Conflict, "the unit %s is kept in a directory of the server, %s", name, here[0].path).
 			WithHint("remove that directory; `aod units disable %s` refuses its runs and leaves it there", name)
 	}
 	version, err := r.home.current(name)

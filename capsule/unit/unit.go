@@ -52,6 +52,7 @@ type Unit struct {
 	Version string       // of the content: 16 hex digits
 	Source  string       // FromDirectory or FromUpload
 	Origin  string       // the directory that it was read from; "" for an upload
+	By      string       // the name of the token that uploaded it, if it has one
 	Since   time.Time    // when this version was first seen, in UTC
 	Problem *fault.Error // the problem of a newer state, which is not used; nil: none
 }

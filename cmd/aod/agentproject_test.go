@@ -90,7 +90,7 @@ func workOnAProject(t *testing.T, alive bool) {
 	s.hears(session, "remove sub/b.txt", "/workspace/project; a.txt link slow.txt; ")
 	s.aod("apply", session, "--dir", dir) // only what is new
 	holds(t, dir, map[string]string{"a.txt": "one\nmore\n", "slow.txt": "slow\nmore\n"})
-	if said, code := s.command("apply", session, "--dir", dir); code == 0 || !strings.Contains(said, "applied already") {
+	if said, code := s.command("apply", session, "--dir", dir); code != 0 || !strings.Contains(said, "applied already") {
 		t.Errorf("a second apply: %d %s", code, said)
 	}
 	s.restored(func(after *server) {

@@ -63,7 +63,7 @@ func dockerEngine(opts docker.Options) (serverEngine, error) {
 func (a *app) run(ctx context.Context, args []string) int {
 	root := a.rootCommand()
 	root.SetArgs(args)
-	err := root.ExecuteContext(ctx)
+	cmd, err := root.ExecuteContextC(ctx)
 	var code ui.ExitError
 	switch {
 	case err == nil:
@@ -74,6 +74,9 @@ func (a *app) run(ctx context.Context, args []string) int {
 		return 0 // whoever read it has had enough
 	}
 	a.env.Err.Fault(err)
+	if cli.TellsErrors(cmd) {
+		a.env.Out.FaultJSON(err)
+	}
 	return fault.ExitCode(err)
 }
 
@@ -87,6 +90,7 @@ contract, each run in a fresh container without network, root or a writable syst
   aod run ./my-capsule --set text=hi    run it: the result is on stdout
   aod test ./my-capsule                 run its test cases
   aod doctor                            see whether this machine is ready`,
+		Version:                    thisVersion().String(),
 		SilenceErrors:              true,
 		SilenceUsage:               true,
 		Args:                       cli.KnownCommand,
@@ -94,6 +98,7 @@ contract, each run in a fresh container without network, root or a writable syst
 		PersistentPreRunE:          func(cmd *cobra.Command, _ []string) error { return checkPlace(cmd, a.env) },
 		RunE:                       func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
+	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetOut(a.env.Out)
 	root.SetErr(a.env.Err)
 	root.SetIn(a.env.In)

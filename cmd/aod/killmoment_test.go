@@ -143,7 +143,7 @@ func (c *killing) killWhileItBuilds() {
 func (c *killing) put(dir string) error {
 	a := newApp(nil, ui.NewOutput(os.Stdout), ui.NewOutput(os.Stderr))
 	a.env.Quiet = true
-	_, err := upload.Unit(context.Background(), a.env, c.client, dir)
+	_, err := upload.Unit(context.Background(), a.env, c.client, dir, true)
 	return err
 }
 

@@ -51,7 +51,10 @@ func pathOf(cmd *cobra.Command) string {
 func checkPlace(cmd *cobra.Command, env *cli.Env) error {
 	byFlag := cmd.Flags().Changed("server")
 	switch at := placeOf(cmd); {
-	case env.Server == "", at == anywhere, at == here && !byFlag, !byFlag && cmd.Flags().Changed("data"):
+	case env.Server == "", at == anywhere, at == here && !byFlag:
+		return nil
+	case !byFlag && cmd.Flags().Changed("data"):
+		env.Server = ""
 		return nil
 	}
 	if own, err := env.LocalServer(); err == nil && cli.SameServer(own, env.Server) {

@@ -171,7 +171,7 @@ func TestADirectoryIsUploadedWithItsDefinition(t *testing.T) {
 		t.Errorf("uploaded %s, want %s", bodies[0], want)
 	}
 	code, _, stderr = command(t, t.Context(), "run", "./none", "--server", s.URL)
-	if code != 125 {
+	if code != 2 {
 		t.Errorf("code %d", code)
 	}
 	contains(t, stderr, "there is no capsule")

@@ -183,7 +183,7 @@ func TestServeRefusesToStart(t *testing.T) {
 	}
 	t.Run("a second server over the same directory", func(t *testing.T) {
 		code, said := refusal(s.data)
-		if code != 125 {
+		if code != 2 {
 			t.Errorf("exit code %d", code)
 		}
 		contains(t, said, "another server runs over", "hint: stop it, or give this one a data directory of its own")

@@ -94,7 +94,7 @@ func TestWhatARevokedTokenLeavesIsToldAndStopped(t *testing.T) {
 		contains(t, stderr, said...)
 	}
 	rm(0, "ci is revoked", "1 run, 1 session, 1 schedule made with it: `aod token rm ci --stop` stops what goes on")
-	rm(125, "there is no token")
+	rm(2, "there is no token")
 	more = []string{"--stop"}
 	rm(0, "stopped 1 run, 1 session, 1 schedule made with it")
 	testkit.Eventually(t, "its run is over, and the other one's alone goes on", func() bool {

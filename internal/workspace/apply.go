@@ -180,7 +180,7 @@ func (a *applying) check(begun bool) error {
 	}
 	switch {
 	case done == len(a.changes) && done > 0:
-		return fault.New(fault.Conflict, "the changes are applied already: nothing was written")
+		return fault.New(fault.Exists, "the changes are applied already: nothing was written")
 	case len(found) == 0 && begun:
 		return nil
 	case len(found) == 0:

@@ -118,7 +118,7 @@ func TestChangesBringOneTreeToTheOther(t *testing.T) {
 			t.Error("an emptied directory is left")
 		}
 		err := Apply(target, found.Changes, ApplyOptions{Run: "r", Open: from(dest)})
-		wantFault(t, err, fault.Conflict, "applied already")
+		wantFault(t, err, fault.Exists, "applied already")
 		if diff := cmp.Diff(want, contents(t, target)); diff != "" {
 			t.Error("a second apply wrote something", diff)
 		}

@@ -135,7 +135,7 @@ func (b bodies) readJSON(c echo.Context, session string) (spool.Submission, erro
 func completed(sub spool.Submission, timeout string) (spool.Submission, error) {
 	if sub.Unit == "" && sub.Session == "" {
 		return sub, fault.New(fault.BadRequest, "the request names no unit").
-			WithHint(`set "unit"; GET /v1/units lists them`)
+			WithHint("set \"unit\"; `aod units` lists them")
 	}
 	var err error
 	sub.Timeout, err = httpwire.Timeout(timeout)

@@ -45,7 +45,7 @@ func fileName(c echo.Context) (string, error) {
 		return "", err
 	}
 	if !fs.ValidPath(name) || name == "." || strings.ContainsRune(name, 0) {
-		return "", fault.New(fault.NotFound, "the run has no such file").WithHint("GET /v1/runs/ID/files lists them")
+		return "", fault.New(fault.NotFound, "the run has no such file").WithHint("`aod runs ID` lists them")
 	}
 	return name, nil
 }

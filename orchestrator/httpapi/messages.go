@@ -109,7 +109,7 @@ func (h questionHandlers) answer(c echo.Context) error {
 	id := c.Param("id")
 	if !httpwire.IsRunID(id) { // they have the same form
 		return fault.New(fault.NotFound, "there is no question of this id").
-			WithHint("GET /v1/questions lists the open ones")
+			WithHint("`aod questions` lists the open ones")
 	}
 	var answer api.Answer
 	err := h.bodies.object(c, member{"action", &answer.Action}, member{"form", &answer.Form},

@@ -36,7 +36,7 @@ func (h modelHandlers) call(c echo.Context, id string) error {
 	}
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || n < 1 {
-		return fault.New(fault.NotFound, "the run has no such model call").WithHint("GET /v1/runs/ID/models lists them")
+		return fault.New(fault.NotFound, "the run has no such model call").WithHint("`aod runs ID --models` lists them")
 	}
 	dir, err := h.svc.Files.RunDir(c.Request().Context(), id)
 	if err != nil {

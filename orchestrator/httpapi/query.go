@@ -126,7 +126,7 @@ func (q *query) wait() time.Duration {
 func runID(c echo.Context) (string, error) {
 	id := c.Param("id")
 	if !httpwire.IsRunID(id) {
-		return "", fault.New(fault.NotFound, "there is no run of this id").WithHint("GET /v1/runs lists the runs")
+		return "", fault.New(fault.NotFound, "there is no run of this id").WithHint("`aod runs` lists the runs")
 	}
 	setRun(c, id)
 	return id, nil

@@ -91,7 +91,7 @@ func (h runHandlers) output(c echo.Context, id string) error {
 	case err != nil:
 		return err
 	case !ended(record):
-		return fault.New(fault.Conflict, "the run has not ended").WithHint("GET /v1/runs/ID/events tells when it has")
+		return fault.New(fault.Conflict, "the run has not ended").WithHint("`aod logs -f ID` waits for its end")
 	case !hasOutput(record):
 		return fault.New(fault.NotFound, "the run ended without an output").WithHint("its record says why")
 	}
@@ -234,7 +234,7 @@ func announce(c echo.Context, record api.Record, replayed bool) {
 // cutShort is the error when the server ends before the run does.
 func cutShort(record api.Record) error {
 	return fault.New(fault.Unavailable, "the server ends before the run does").
-		WithHint("the run goes on; GET /v1/runs/%s tells how", record.ID)
+		WithHint("the run goes on; `aod runs %s` tells how", record.ID)
 }
 
 // await returns the run at its end, or as it is when the time is up (0 is no limit), when

@@ -44,7 +44,7 @@ func scheduleName(c echo.Context) (string, error) {
 	}
 	if api.CheckScheduleName(name) != nil {
 		return "", fault.New(fault.NotFound, "there is no schedule of this name").
-			WithHint("GET /v1/schedules lists the schedules")
+			WithHint("`aod schedule list` lists the schedules")
 	}
 	return name, nil
 }
@@ -74,7 +74,7 @@ func (h scheduleHandlers) put(c echo.Context) error {
 	if spec.Unit == "" {
 		h.bodies.release(c, files)
 		return fault.New(fault.BadRequest, "the schedule names no unit").
-			WithHint(`set "unit"; GET /v1/units lists them`)
+			WithHint("set \"unit\"; `aod units` lists them")
 	}
 	// Each of these owns the files from here, even if it fails.
 	if dry {

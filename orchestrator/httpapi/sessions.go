@@ -19,7 +19,7 @@ func sessionID(c echo.Context) (string, error) {
 	id := c.Param("id")
 	if !httpwire.IsRunID(id) {
 		return "", fault.New(fault.NotFound, "there is no session of this id").
-			WithHint("GET /v1/sessions lists the sessions")
+			WithHint("`aod agent sessions` lists the sessions")
 	}
 	return id, nil
 }

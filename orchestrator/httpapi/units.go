@@ -62,7 +62,7 @@ func knownName(c echo.Context) (string, error) {
 		return "", err
 	}
 	if api.CheckUnitName(name) != nil {
-		return "", fault.New(fault.NotFound, "there is no unit of this name").WithHint("GET /v1/units lists the units")
+		return "", fault.New(fault.NotFound, "there is no unit of this name").WithHint("`aod units` lists the units")
 	}
 	return name, nil
 }
@@ -79,11 +79,19 @@ func (h unitHandlers) put(c echo.Context) error {
 	if err := checkArchiveType(c); err != nil {
 		return err
 	}
+	onlyNew, err := httpwire.OnlyNew(c.Request())
+	if err != nil {
+		return err
+	}
 	if err := h.bodies.room(c); err != nil {
 		return err
 	}
 	archive := bodyOf(c, h.bodies.upload)
-	unit, created, err := h.svc.Units.Put(c.Request().Context(), name, streamed(c, archive))
+	put := h.svc.Units.Put
+	if onlyNew {
+		put = h.svc.Units.Add
+	}
+	unit, created, err := put(c.Request().Context(), name, streamed(c, archive))
 	return stored(c, "/v1/units/"+name, unit, created, archive.Or(err))
 }
 

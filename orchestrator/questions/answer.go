@@ -114,7 +114,7 @@ func checkedForm(schema, form []byte) (json.RawMessage, error) {
 	}
 	if findings := compiled.Validate(payload); len(findings) > 0 {
 		return nil, fault.New(fault.Input, "what is filled in breaks the form of the question").
-			WithHint("GET /v1/questions shows the form").WithFindings(findings)
+			WithHint("`aod questions` shows the form").WithFindings(findings)
 	}
 	object, err := run.DecodeObject(payload.JSON())
 	if err != nil {

@@ -131,7 +131,7 @@ func (s *Files) OpenChanged(ctx context.Context, id, name string) (*os.File, api
 	f, info, err := safefs.OpenRegular(root, path.Join(workspace.ContentsName, name))
 	if err != nil {
 		return nil, api.File{}, fault.Wrap(fault.NotFound, err, "the run changed no such file").
-			WithHint("GET /v1/runs/%s/changes lists them", id)
+			WithHint("`aod diff %s` shows them", id)
 	}
 	return f, api.File{Name: name, SizeBytes: info.Size()}, nil
 }

@@ -93,7 +93,7 @@ func (f *Flows) OpenStateFile(ctx context.Context, id, name string) (*os.File, a
 		return nil, api.File{}, fault.Wrap(fault.NotFound, err, "the file of the state is gone")
 	}
 	return nil, api.File{}, fault.New(fault.NotFound, "the state has no such file").
-		WithHint("GET /v1/runs/%s/state lists its files", id)
+		WithHint("`aod flow state %s` lists its files", id)
 }
 
 // stateOf folds the steps of the flow itself over its input: those of nodes in other scopes

@@ -164,7 +164,7 @@ func (c *Catalogue) info(u *unit.Unit) api.Unit {
 	settings := c.opts.Rules.Settings[u.Name]
 	info := api.Unit{
 		Name: u.Name, Kind: string(u.Kind), Version: u.Version, Description: u.Description,
-		Source: u.Source, Origin: u.Origin, Since: &u.Since, Problem: problemOf(u.Problem),
+		Source: u.Source, Origin: u.Origin, By: u.By, Since: &u.Since, Problem: problemOf(u.Problem),
 		Concurrency: cmp.Or(settings.Concurrency, u.Policy.Concurrency), Access: readOnly,
 		Disabled: c.opts.Switches.isOff(u.Name, u.Policy.Disabled),
 	}

@@ -10,7 +10,9 @@ import (
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/capsule"
+	"github.com/agent-on-demand/aod/capsule/registry"
 	"github.com/agent-on-demand/aod/capsule/unit"
+	"github.com/agent-on-demand/aod/internal/access"
 	"github.com/agent-on-demand/aod/orchestrator/run"
 )
 
@@ -18,10 +20,22 @@ import (
 // the unit's current version. Nothing changes when any of that fails. It reports whether
 // another version was current before.
 func (c *Catalogue) Put(ctx context.Context, name string, archive io.Reader) (api.Unit, bool, error) {
+	return c.put(ctx, name, archive, registry.Upload{By: access.ClientOf(ctx)})
+}
+
+// Add is Put for a unit that must be new: another upload of its name stays as it is, and the error is an Exists
+// fault. One of the same content is no other one.
+func (c *Catalogue) Add(ctx context.Context, name string, archive io.Reader) (api.Unit, bool, error) {
+	return c.put(ctx, name, archive, registry.Upload{By: access.ClientOf(ctx), OnlyNew: true})
+}
+
+func (c *Catalogue) put(
+	ctx context.Context, name string, archive io.Reader, how registry.Upload,
+) (api.Unit, bool, error) {
 	if err := c.opts.Admits(ctx); err != nil {
 		return api.Unit{}, false, err
 	}
-	u, created, err := c.registry.Put(ctx, name, archive)
+	u, created, err := c.registry.Put(ctx, name, archive, how)
 	if err != nil {
 		return api.Unit{}, false, err
 	}
@@ -55,7 +69,7 @@ func (c *Catalogue) describer(u *unit.Unit) (run.Describer, error) {
 		return describer, nil
 	}
 	return nil, fault.New(fault.Input, "%q is no Agentic Unit", u.Name).
-		WithHint("GET /v1/units/%s/schema has its contract", u.Name)
+		WithHint("`aod describe %s` shows its contract", u.Name)
 }
 
 // StdinLimit returns how many bytes an Agentic Unit takes on stdin. The error is an Input
@@ -68,7 +82,7 @@ func (c *Catalogue) StdinLimit(ctx context.Context, name string) (int64, error) 
 	describer, err := c.describer(u)
 	if err != nil {
 		return 0, fault.New(fault.Input, "%q is no Agentic Unit: it doesn't read stdin", name).
-			WithHint("POST /v1/runs runs units of every kind")
+			WithHint("`aod run` runs units of every kind")
 	}
 	return describer.StdinBytes(u)
 }
@@ -83,7 +97,7 @@ func (c *Catalogue) Card(ctx context.Context, name string) (json.RawMessage, err
 	describer, err := c.describer(u)
 	if err != nil {
 		return nil, fault.New(fault.Input, "%q is no Agentic Unit: it has no model card", name).
-			WithHint("GET /v1/units/%s/schema has its contract", name)
+			WithHint("`aod describe %s` shows its contract", name)
 	}
 	return describer.Card(ctx, u)
 }

@@ -1,6 +1,8 @@
 package admin
 
 import (
+	"time"
+
 	"github.com/spf13/cobra"
 
 	"github.com/agent-on-demand/aod/api/fault"
@@ -59,8 +61,16 @@ func secretSetCommand(env *cli.Env) *cobra.Command {
 	}
 }
 
+// listedSecret is a secret, as it is listed.
+type listedSecret struct {
+	Name    string    `json:"name"`
+	Changed time.Time `json:"changed"`
+	Problem string    `json:"problem,omitempty"`
+}
+
 func secretListCommand(env *cli.Env) *cobra.Command {
-	return &cobra.Command{
+	var asJSON bool
+	cmd := &cobra.Command{
 		Use:     "ls",
 		Short:   "List the names of the secrets",
 		Example: "  aod secret ls",
@@ -74,17 +84,19 @@ func secretListCommand(env *cli.Env) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			table := ui.NewTable(env.Out, "NAME", "CHANGED", "PROBLEM")
-			for _, one := range all {
-				problem := ""
+			secrets := make([]listedSecret, len(all))
+			for i, one := range all {
+				secrets[i] = listedSecret{Name: one.Name, Changed: one.Changed}
 				if one.Problem != nil {
-					problem = one.Problem.Msg
+					secrets[i].Problem = one.Problem.Msg
 				}
-				ui.Row(table, one.Name, ui.Time(one.Changed), problem)
 			}
-			return table.Flush()
+			return cli.Table(env, cli.All(secrets), asJSON, "", []string{"NAME", "CHANGED", "PROBLEM"},
+				func(s listedSecret) []string { return []string{s.Name, ui.Time(s.Changed), s.Problem} })
 		},
 	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON object a secret")
+	return cmd
 }
 
 func secretRemoveCommand(env *cli.Env) *cobra.Command {

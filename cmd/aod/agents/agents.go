@@ -79,6 +79,7 @@ nothing else; stderr is progress and what the agent logs. Exit codes are those o
 	set.BoolVar(&flags.run.Keep, "keep", false, "leave the run's directory for a look")
 	flags.run.Given.Register(set)
 	flags.run.Models.Register(set)
+	flags.run.RegisterReplace(set)
 	flags.run.History.Register(set)
 	flags.run.Project.Register(set)
 	flags.run.Start.Register(set)
@@ -88,7 +89,7 @@ nothing else; stderr is progress and what the agent logs. Exit codes are those o
 	}
 	cmd.MarkFlagsMutuallyExclusive("session", "new-session")
 	cmd.MarkFlagsMutuallyExclusive("session", "workspace") // a session has got its own when it began
-	return cmd
+	return cli.TellErrors(cmd)
 }
 
 func runAgent(ctx context.Context, env *cli.Env, name string, flags agentRunFlags) error {
@@ -129,7 +130,16 @@ func saying(f runcmd.Flags, message string) runcmd.Flags {
 	return f
 }
 
+// checkedAgent is what check found.
+type checkedAgent struct {
+	Name     string          `json:"name"`
+	Valid    bool            `json:"valid"`
+	Program  string          `json:"program,omitempty"`
+	Findings []fault.Finding `json:"findings"`
+}
+
 func checkCommand(env *cli.Env) *cobra.Command {
+	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "check DIR",
 		Short: "Check an agent's directory, and find its program in its image",
@@ -141,14 +151,18 @@ as the sandbox does. Nothing of the agent runs.`,
 		RunE: func(cmd *cobra.Command,
 			args []string,
 		) error {
-			return checkWrapped(cmd.Context(), env, args[0])
+			return checkWrapped(cmd.Context(), env, args[0], asJSON)
 		},
 	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print what was found as a JSON object")
 	return cmd
 }
 
-func checkWrapped(ctx context.Context, env *cli.Env, name string) error {
+func checkWrapped(ctx context.Context, env *cli.Env, name string, asJSON bool) error {
 	c, err := lookup.Load(env, name)
+	if asJSON && fault.Is(err, fault.Capsule) {
+		return tellInvalid(env, name, err)
+	}
 	if err != nil {
 		return err
 	}
@@ -156,15 +170,31 @@ func checkWrapped(ctx context.Context, env *cli.Env, name string) error {
 		return fault.New(fault.Input, "%q is no wrapped agent", c.Name).
 			WithHint("`aod validate` checks units of every kind")
 	}
-	env.Err.Findings(c.Warnings)
 	return cli.WithLocal(ctx, env, func(l *cli.Local) error {
 		view := progress.New(env.Err, c.Name, env.Quiet)
 		err := l.Containers.FindProgram(ctx, unit.Of(c), view.Event)
 		view.Close()
+		if asJSON && fault.Is(err, fault.Capsule) {
+			return tellInvalid(env, c.Name, err)
+		}
+		if asJSON && err == nil {
+			found := append([]fault.Finding{}, c.Warnings...)
+			return env.Out.JSON(checkedAgent{c.Name, true, c.Wrapped.Command[0], found})
+		}
 		if err == nil {
 			env.Out.Line("%s %s: %s is in its image", env.Out.Style(ui.Green, "✓"), ui.Printable(c.Name),
 				ui.Printable(c.Wrapped.Command[0]))
 		}
 		return err
 	})
+}
+
+// tellInvalid prints what is wrong with an agent as JSON.
+func tellInvalid(env *cli.Env, name string, err error) error {
+	public := fault.Public(err)
+	found := append([]fault.Finding{}, public.Findings...)
+	if len(found) == 0 {
+		found = append(found, fault.Finding{Message: public.Msg, Hint: public.Hint})
+	}
+	return cli.Judge(env, checkedAgent{Name: name, Findings: found}, true, true, nil)
 }

@@ -8,23 +8,33 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/client"
 	"github.com/agent-on-demand/aod/cmd/aod/cli"
+	"github.com/agent-on-demand/aod/cmd/aod/lookup"
 	"github.com/agent-on-demand/aod/cmd/aod/runcmd"
 	"github.com/agent-on-demand/aod/cmd/aod/runflags"
 	"github.com/agent-on-demand/aod/cmd/aod/ui"
+	"github.com/agent-on-demand/aod/cmd/aod/upload"
 )
 
 // runTurn is `aod agent run` in a session on a server.
 func runTurn(ctx context.Context, env *cli.Env, unit, message string, flags agentRunFlags) error {
+	if flags.session != "" && !lookup.IsName(unit) {
+		return fault.New(fault.Input, "a session goes on with a unit of the server, and %q is a directory", unit).
+			WithHint("name the unit with which the session began; `aod agent sessions` lists them")
+	}
 	server, err := env.Connect()
 	if err != nil {
+		return err
+	}
+	if unit, err = upload.Unit(ctx, env, server, unit, flags.run.Replace); err != nil {
 		return err
 	}
 	if flags.begin {
 		begun, err := beginSession(ctx, env, server, unit, flags.run.Project)
 		if err != nil {
-			return err
+			return lookup.OnlyHere(env, unit, err, lookup.Uploads)
 		}
 		flags.session = begun.ID
 		env.Note("session %s", begun.ID)

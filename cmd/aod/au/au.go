@@ -171,7 +171,7 @@ Exit codes: 0 success, 1 its general error or a stdout that isn't one JSON docum
 	cmd.Flags().StringVar(&flags.maxStdin, "max-stdin", "",
 		"the most that it gets on stdin, such as 200MiB (default 50MiB)")
 	cmd.Flags().BoolVar(&flags.json, "json", false, "print the whole run record instead of the result")
-	return cmd
+	return cli.TellErrors(cmd)
 }
 
 // beforeDash returns the one argument that isn't the unit's.

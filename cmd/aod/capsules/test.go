@@ -32,33 +32,43 @@ import (
 
 // TestCommand is `aod test`.
 func TestCommand(env *cli.Env) *cobra.Command {
-	var only string
-	var given runflags.Given
-	var answers runflags.Models
+	var flags testFlags
 	var watch bool
 	cmd := &cobra.Command{
 		Use:   "test DIR|NAME",
 		Short: "Run a capsule's test cases in the sandbox",
 		Long: `Run the cases in the capsule's tests/*.json, each in a fresh container, and print
 what differs. Exit code 1 when a case fails.`,
-		Example: "  aod test ./my-capsule\n  aod test ./my-capsule --case empty\n  aod test ./my-capsule --watch",
-		Args:    cli.Exactly(1, "one directory or name of a capsule"),
+		Example: "  aod test ./my-capsule\n  aod test ./my-capsule --case empty\n  aod test ./my-capsule --watch\n" +
+			"  aod test ./my-capsule --junit report.xml",
+		Args: cli.Exactly(1, "one directory or name of a capsule"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			test := func(ctx context.Context) error { return test(ctx, env, args[0], only, given, answers) }
+			test := func(ctx context.Context) error { return test(ctx, env, args[0], flags) }
 			if watch {
 				return runcmd.Watch(cmd.Context(), env, args[0], nil, test)
 			}
 			return test(cmd.Context())
 		},
 	}
-	given.Register(cmd.Flags())
-	answers.Register(cmd.Flags())
+	flags.given.Register(cmd.Flags())
+	flags.answers.Register(cmd.Flags())
 	runcmd.RegisterWatch(cmd.Flags(), &watch)
-	cmd.Flags().StringVar(&only, "case", "", "run only the case of this name (its file without .json)")
-	return cmd
+	cmd.Flags().StringVar(&flags.only, "case", "", "run only the case of this name (its file without .json)")
+	cmd.Flags().BoolVar(&flags.json, "json", false, "print the results as a JSON object")
+	cmd.Flags().StringVar(&flags.junit, "junit", "", "also write the results into this file, as JUnit XML")
+	return cli.TellErrors(cmd)
 }
 
-func test(ctx context.Context, env *cli.Env, name, only string, given runflags.Given, answers runflags.Models) error {
+type testFlags struct {
+	only    string
+	given   runflags.Given
+	answers runflags.Models
+	json    bool
+	junit   string
+}
+
+func test(ctx context.Context, env *cli.Env, name string, flags testFlags) error {
+	given, answers := flags.given, flags.answers
 	c, err := lookup.Load(env, name)
 	if err != nil {
 		return err
@@ -66,7 +76,7 @@ func test(ctx context.Context, env *cli.Env, name, only string, given runflags.G
 	if err := answers.Touch(); err != nil {
 		return err
 	}
-	cases, err := chosen(c, only)
+	cases, err := chosen(c, flags.only)
 	if err != nil {
 		return err
 	}
@@ -86,21 +96,24 @@ func test(ctx context.Context, env *cli.Env, name, only string, given runflags.G
 	if err != nil {
 		return err
 	}
+	results := testResults{Unit: u.Name, Cases: []caseResult{}}
 	err = cli.WithUnit(ctx, env, u, opts, func(l *cli.Local) error {
 		req := orchestrator.Request{Request: run.Request{Unit: u}, Find: find}
-		return runCases(env, l, req, cases, func(test capsule.Case) (context.Context, error) {
+		return results.run(env, l, req, cases, flags.json, func(test capsule.Case) (context.Context, error) {
 			source, err := answers.OfCase(test, usual)
 			return models.WithSource(ctx, source), err
 		})
 	})
-	return errors.Join(err, done())
+	if err = errors.Join(err, done()); err != nil {
+		return err
+	}
+	return results.tell(env, flags)
 }
 
-// runCases runs cases and shows what differs. Each is asked for with a context of its own.
-func runCases(env *cli.Env,
-	l *cli.Local, req orchestrator.Request, cases []capsule.Case, contextOf func(capsule.Case) (context.Context, error),
+// run runs cases, and shows what differs unless quiet is set. Each is asked for with a context of its own.
+func (r *testResults) run(env *cli.Env, l *cli.Local, req orchestrator.Request, cases []capsule.Case, quiet bool,
+	contextOf func(capsule.Case) (context.Context, error),
 ) error {
-	var failed int
 	for _, test := range cases {
 		ctx, err := contextOf(test)
 		if err != nil {
@@ -110,14 +123,10 @@ func runCases(env *cli.Env,
 		if err != nil {
 			return err
 		}
-		showCase(env, test, differences, took)
-		if len(differences) > 0 {
-			failed++
+		if !quiet {
+			showCase(env, test, differences, took)
 		}
-	}
-	env.Out.Line("%d passed, %d failed", len(cases)-failed, failed)
-	if failed > 0 {
-		return ui.ExitFindings
+		r.add(test.Name, differences, took)
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/cmd/aod/cli"
 	"github.com/agent-on-demand/aod/internal/workspace"
 )
@@ -53,7 +54,12 @@ func apply(ctx context.Context, env *cli.Env, id string, flags applyFlags) error
 		Run: of.id, Check: flags.check, Further: of.listed != nil,
 		Repositories: flags.repositories, Open: of.open(ctx),
 	}
-	if err := workspace.Apply(flags.dir, found.Changes, opts); err != nil {
+	err = workspace.Apply(flags.dir, found.Changes, opts)
+	if fault.Is(err, fault.Exists) {
+		env.Note("%s", fault.Public(err).Msg)
+		return nil
+	}
+	if err != nil {
 		return err
 	}
 	verb := "applied"

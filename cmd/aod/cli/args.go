@@ -46,6 +46,22 @@ func LoadConfig(cmd *cobra.Command) (*config.Config, error) {
 	return config.Load(config.Options{File: file, Flags: cmd.Flags(), Getenv: os.Getenv, Data: DefaultData()})
 }
 
+// tellsErrors marks a command.
+const tellsErrors = "tells errors as JSON"
+
+// TellErrors has a command whose --json prints one document print its error as one, where there is nothing else.
+func TellErrors(cmd *cobra.Command) *cobra.Command {
+	cmd.Annotations = map[string]string{tellsErrors: ""}
+	return cmd
+}
+
+// TellsErrors reports whether the call of a command wants its error as JSON.
+func TellsErrors(cmd *cobra.Command) bool {
+	_, tells := cmd.Annotations[tellsErrors]
+	asJSON, err := cmd.Flags().GetBool("json")
+	return tells && err == nil && asJSON
+}
+
 // KnownCommand refuses the rest of a command line that names no command.
 func KnownCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {

@@ -7,7 +7,6 @@ package describe
 import (
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -17,6 +16,7 @@ import (
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/capsule"
 	"github.com/agent-on-demand/aod/capsule/contract"
+	"github.com/agent-on-demand/aod/capsule/registry"
 	"github.com/agent-on-demand/aod/capsule/unit"
 	"github.com/agent-on-demand/aod/cmd/aod/cli"
 	"github.com/agent-on-demand/aod/cmd/aod/lookup"
@@ -46,11 +46,12 @@ type Description struct {
 func Command(env *cli.Env) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use:   "describe DIR|UNIT",
+		Use:   "describe DIR|NAME",
 		Short: "Show what a unit takes and gives, and how to call it",
 		Long: `Show a unit's fields with their types and defaults, its files, whom it may call, its limits
-and an example call. A directory needs no engine and no server; a name is that of a unit in
---units, or of the server.`,
+and an example call. A directory needs no engine and no server. NAME is a unit of the server
+that --server names; else it is looked for in --units, in the current directory and on the
+server of this machine.`,
 		Example: "  aod describe ./csv-report\n  aod describe hello --server http://127.0.0.1:7070\n" +
 			"  aod describe ./csv-report --json | jq -r .example.command | sh",
 		Args: cli.Exactly(1, "one directory or name of a unit"),
@@ -65,15 +66,15 @@ and an example call. A directory needs no engine and no server; a name is that o
 
 // Unit describes a unit of this machine, or else one of the server.
 func Unit(ctx context.Context, env *cli.Env, name string) (Description, error) {
-	isName := !strings.ContainsRune(name, filepath.Separator)
-	if info, err := os.Stat(name); isName && env.Server != "" && (err != nil || !info.IsDir()) {
-		return describeServed(ctx, env, name)
+	if lookup.IsName(name) && env.Server != "" {
+		about, err := describeServed(ctx, env, name)
+		return about, lookup.OnlyHere(env, name, err, "describes it")
 	}
 	c, err := lookup.Load(env, name)
 	if err == nil {
 		return describeHere(env, name, c), nil
 	}
-	if _, served := env.LocalServer(); isName && fault.Is(err, fault.NotFound) && served == nil {
+	if _, served := env.LocalServer(); lookup.IsName(name) && fault.Is(err, fault.NotFound) && served == nil {
 		return describeServed(ctx, env, name)
 	}
 	return Description{}, err
@@ -119,7 +120,7 @@ func limitsOf(u *unit.Unit, contained bool) map[string]any {
 
 // target is how a unit of this machine is named on a command line in this directory.
 func target(arg, dir string) string {
-	if info, err := os.Stat(arg); err == nil && info.IsDir() {
+	if registry.SameDir(arg, dir) {
 		return arg
 	}
 	rel := ui.RelativePath(dir)

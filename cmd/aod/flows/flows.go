@@ -7,17 +7,21 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"iter"
 
 	"github.com/spf13/cobra"
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/capsule/flow"
+	"github.com/agent-on-demand/aod/client"
 	"github.com/agent-on-demand/aod/cmd/aod/cli"
 	"github.com/agent-on-demand/aod/cmd/aod/lookup"
 	"github.com/agent-on-demand/aod/cmd/aod/runlist"
 	"github.com/agent-on-demand/aod/cmd/aod/ui"
 	"github.com/agent-on-demand/aod/internal/wire/httpwire"
+	"github.com/agent-on-demand/aod/orchestrator/history"
+	"github.com/agent-on-demand/aod/orchestrator/records"
 	"github.com/agent-on-demand/aod/schemas"
 )
 
@@ -82,6 +86,7 @@ func export(ctx context.Context, env *cli.Env, what, format string) error {
 
 func showCommand(env *cli.Env) *cobra.Command {
 	var format string
+	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "show DIR|NAME|RUN",
 		Short: "Draw a flow, or a run of one with the states of its nodes",
@@ -89,22 +94,39 @@ func showCommand(env *cli.Env) *cobra.Command {
 often each node was done, has failed and is under way.`,
 		Example: "  aod flow show ./my-flow\n  aod flow show ./my-flow --format mermaid\n  aod flow show 0198c0de-…",
 		Args:    cli.Exactly(1, "one directory or name of a flow, or the id of a run"),
-		RunE:    func(cmd *cobra.Command, args []string) error { return show(cmd.Context(), env, args[0], format) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return show(cmd.Context(), env, args[0], format, asJSON)
+		},
 	}
 	cmd.Flags().StringVar(&format, "format", "tree", "tree or mermaid")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON object: the flow, and of a run its steps")
+	cmd.MarkFlagsMutuallyExclusive("format", "json")
 	return cmd
 }
 
-func show(ctx context.Context, env *cli.Env, what, format string) error {
+// shownFlow is what show prints as JSON.
+type shownFlow struct {
+	Flow  *flow.Flow `json:"flow"`
+	Steps []api.Step `json:"steps,omitempty"` // of a run
+}
+
+func show(ctx context.Context, env *cli.Env, what, format string, asJSON bool) error {
 	graph, steps, err := graphOf(ctx, env, what)
 	if err != nil {
 		return err
 	}
+	if asJSON {
+		return env.Out.JSON(shownFlow{graph, steps})
+	}
+	drawn := make([]flow.Step, len(steps))
+	for i, s := range steps {
+		drawn[i] = stepOf(s)
+	}
 	switch format {
 	case "tree":
-		return printText(env, graph.Tree(steps))
+		return printText(env, graph.Tree(drawn))
 	case "mermaid":
-		return printText(env, graph.Mermaid(steps))
+		return printText(env, graph.Mermaid(drawn))
 	}
 	return fault.New(fault.Input, "there is no format %q", format).
 		WithHint("it is tree or mermaid; aod flow export writes it as YAML or JSON")
@@ -116,7 +138,7 @@ func printText(env *cli.Env, text string) error {
 }
 
 // graphOf returns the graph of a directory, a name or a run, and the steps of a run.
-func graphOf(ctx context.Context, env *cli.Env, what string) (*flow.Flow, []flow.Step, error) {
+func graphOf(ctx context.Context, env *cli.Env, what string) (*flow.Flow, []api.Step, error) {
 	if httpwire.IsRunID(what) {
 		return graphOfRun(ctx, env, what)
 	}
@@ -131,44 +153,70 @@ func graphOf(ctx context.Context, env *cli.Env, what string) (*flow.Flow, []flow
 	return c.Flow, nil, nil
 }
 
-func graphOfRun(ctx context.Context, env *cli.Env, id string) (*flow.Flow, []flow.Step, error) {
+func graphOfRun(ctx context.Context, env *cli.Env, id string) (*flow.Flow, []api.Step, error) {
 	_, server, err := runlist.Find(env, id)
 	if err != nil {
 		return nil, nil, err
 	}
-	if server == nil {
-		walk, err := runlist.History(env).Walk(id)
-		if err != nil {
-			return nil, nil, err
-		}
-		graph, err := parsed(walk.Graph)
-		return graph, walk.Steps, err
-	}
-	raw, err := server.Flows.Graph(ctx, id)
+	raw, err := rawGraph(ctx, env, server, id)
 	if err != nil {
 		return nil, nil, err
 	}
-	graph, err := parsed(raw)
+	graph, findings := flow.Parse(raw)
+	if graph == nil {
+		return nil, nil, fault.New(fault.Internal, "the flow of the run can't be read").WithFindings(findings)
+	}
+	list, err := stepsOf(ctx, env, server, id)
 	if err != nil {
 		return nil, nil, err
 	}
-	var steps []flow.Step
-	for s, err := range server.Flows.Steps(ctx, id) {
+	var steps []api.Step
+	for s, err := range list {
 		if err != nil {
 			return nil, nil, err
 		}
-		steps = append(steps, stepOf(s))
+		steps = append(steps, s)
 	}
 	return graph, steps, nil
 }
 
-// parsed reads the graph of a run.
-func parsed(raw []byte) (*flow.Flow, error) {
-	graph, findings := flow.Parse(raw)
-	if graph == nil {
-		return nil, fault.New(fault.Internal, "the flow of the run can't be read").WithFindings(findings)
+// rawGraph returns the graph of a run, which is of this machine where there is no server.
+func rawGraph(ctx context.Context, env *cli.Env, server *client.Client, id string) ([]byte, error) {
+	if server != nil {
+		return server.Flows.Graph(ctx, id)
 	}
-	return graph, nil
+	walk, err := runlist.History(env).Walk(id)
+	if err != nil {
+		return nil, err
+	}
+	return walk.Graph, nil
+}
+
+// stepsOf returns the steps of such a run.
+func stepsOf(
+	ctx context.Context, env *cli.Env, server *client.Client, id string,
+) (iter.Seq2[api.Step, error], error) {
+	if server != nil {
+		return server.Flows.Steps(ctx, id), nil
+	}
+	walk, err := runlist.History(env).Walk(id)
+	if err != nil {
+		return nil, err
+	}
+	return keptSteps(walk), nil
+}
+
+// keptSteps are those of a run of this machine.
+func keptSteps(walk *history.Walk) iter.Seq2[api.Step, error] {
+	return func(yield func(api.Step, error) bool) {
+		for i, s := range walk.Steps {
+			step, err := records.Shown(s)
+			step.Seq = int64(i) + 1
+			if !yield(step, err) {
+				return
+			}
+		}
+	}
 }
 
 // stepOf is a step as a picture wants it.

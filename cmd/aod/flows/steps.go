@@ -3,7 +3,6 @@ package flows
 import (
 	"context"
 	"fmt"
-	"iter"
 
 	"github.com/spf13/cobra"
 
@@ -12,7 +11,6 @@ import (
 	"github.com/agent-on-demand/aod/cmd/aod/cli"
 	"github.com/agent-on-demand/aod/cmd/aod/runlist"
 	"github.com/agent-on-demand/aod/cmd/aod/ui"
-	"github.com/agent-on-demand/aod/orchestrator/records"
 )
 
 func stateCommand(env *cli.Env) *cobra.Command {
@@ -71,9 +69,9 @@ func steps(ctx context.Context, env *cli.Env, id string, asJSON bool) error {
 	if err != nil {
 		return err
 	}
-	list := keptSteps(env, id)
-	if server != nil {
-		list = server.Flows.Steps(ctx, id)
+	list, err := stepsOf(ctx, env, server, id)
+	if err != nil {
+		return err
 	}
 	titles := []string{"NODE", "TRY", "STATE", "ACTION", "TOOK", "RUN", "ERROR"}
 	return cli.Table(env, list, asJSON, "", titles, func(step api.Step) []string {
@@ -82,24 +80,6 @@ func steps(ctx context.Context, env *cli.Env, id string, asJSON bool) error {
 			stepErrorText(step),
 		}
 	})
-}
-
-// keptSteps are those of a run of this machine.
-func keptSteps(env *cli.Env, id string) iter.Seq2[api.Step, error] {
-	return func(yield func(api.Step, error) bool) {
-		walk, err := runlist.History(env).Walk(id)
-		if err != nil {
-			yield(api.Step{}, err)
-			return
-		}
-		for i, s := range walk.Steps {
-			step, err := records.Shown(s)
-			step.Seq = int64(i) + 1
-			if !yield(step, err) {
-				return
-			}
-		}
-	}
 }
 
 func stepStateText(s api.Step) string {

@@ -5,28 +5,40 @@
 package lookup
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/capsule"
+	"github.com/agent-on-demand/aod/capsule/registry"
 	"github.com/agent-on-demand/aod/capsule/unit"
 	"github.com/agent-on-demand/aod/cmd/aod/cli"
 	"github.com/agent-on-demand/aod/cmd/aod/ui"
 )
 
-// Load reads the capsule of a directory or a name.
+// IsName reports whether an argument DIR|NAME is a unit's name. What can be none is a directory: any path with a
+// separator in it, "." and "..".
+func IsName(arg string) bool { return api.CheckUnitName(arg) == nil }
+
+// Load reads the capsule of an argument DIR|NAME on this machine.
 func Load(env *cli.Env, arg string) (*capsule.Capsule, error) {
 	dir, err := Dir(env, arg)
 	if err != nil {
 		return nil, err
 	}
+	return LoadDir(env, dir)
+}
+
+// LoadDir reads the capsule of a directory.
+func LoadDir(env *cli.Env, dir string) (*capsule.Capsule, error) {
 	c, err := capsule.Load(dir)
 	if err != nil {
 		return nil, err
@@ -62,70 +74,128 @@ func Callee(places []string, name string) (*capsule.Capsule, error) {
 	if err := api.CheckUnitName(name); err != nil {
 		return nil, err
 	}
-	for _, place := range places {
-		found, err := inPlace(place, name)
-		if fault.Is(err, fault.NotFound) {
-			continue
-		}
-		return found, err
+	dir, err := find(places, name)
+	if err != nil {
+		return nil, err
 	}
-	return nil, fault.New(fault.NotFound, "there is no capsule %q beside the one that runs", name).
-		WithHint("name the directory above it with --units")
+	if dir == "" {
+		return nil, fault.New(fault.NotFound, "there is no capsule %q beside the one that runs", name).
+			WithHint("name the directory above it with --units")
+	}
+	return capsule.Load(dir)
 }
 
-// Dir returns a directory as it is, and looks for a name in the directories of --units. A
-// text with a separator in it is never a name.
+// Dir returns the directory of an argument DIR|NAME on this machine. A name is looked for in the directories of
+// --units, then in the current one. With a server a name is that of its unit, which isn't here.
 func Dir(env *cli.Env, arg string) (string, error) {
-	info, err := os.Stat(arg)
+	if !IsName(arg) {
+		return existing(env, arg)
+	}
+	if env.Server == "" {
+		return named(env, arg)
+	}
+	hint := "leave out --server and unset AOD_SERVER"
+	if dir := here(env, arg); dir != "" {
+		hint = "name the directory, " + dir + ", or " + hint
+	}
+	return "", fault.New(fault.Input, "%q is the name of a unit on %s, and this command works on this machine", arg,
+		env.Server).WithHint("%s", hint)
+}
+
+// OnlyHere returns the error about a server's unit that isn't there, with the directory of this machine that was
+// meant, if there is one, and what naming that does.
+func OnlyHere(env *cli.Env, name string, err error, does string) error {
+	dir := ""
+	if fault.Is(err, fault.NotFound) {
+		dir = here(env, name)
+	}
+	if dir == "" {
+		return err
+	}
+	return fault.New(fault.NotFound, "there is no unit %q on the server, only a directory here", name).
+		WithHint("`%s` %s", dir, does)
+}
+
+// Uploads is what naming a directory does to commands that run units on a server.
+const Uploads = "uploads it"
+
+// here returns the path of the directory that a name would mean without a server, or "".
+func here(env *cli.Env, name string) string {
+	quiet := *env
+	quiet.Quiet = true
+	dir, err := named(&quiet, name)
+	if err != nil || !isUnit(dir) {
+		return ""
+	}
+	return path(dir)
+}
+
+// path writes a directory so that it is no name.
+func path(dir string) string {
+	if IsName(dir) {
+		return "." + string(filepath.Separator) + dir
+	}
+	return dir
+}
+
+// named finds the directory of a unit's name on this machine.
+func named(env *cli.Env, name string) (string, error) {
+	dir, err := find(env.Units, name)
+	if err != nil {
+		return "", err
+	}
+	if dir == "" {
+		return existing(env, name)
+	}
+	if isUnit(name) && !registry.SameDir(dir, name) {
+		env.Note("%s is the unit in %s; the directory here is %s", name, ui.Printable(dir), path(name))
+	}
+	return dir, nil
+}
+
+func isUnit(dir string) bool {
+	dirs, err := registry.Dirs(dir)
+	return err == nil && slices.Contains(dirs, dir)
+}
+
+// existing returns a directory as it is, or says what is there instead.
+func existing(env *cli.Env, dir string) (string, error) {
+	info, err := os.Stat(dir)
 	if err == nil && info.IsDir() {
-		return arg, nil
+		return dir, nil
 	}
 	if err == nil {
-		return "", fault.New(fault.NotFound, "%q is a file, not a capsule's directory", arg).
+		return "", fault.New(fault.NotFound, "%q is a file, not a capsule's directory", dir).
 			WithHint("name the directory that holds its Dockerfile")
 	}
 	if !errors.Is(err, fs.ErrNotExist) {
-		return "", fault.Wrap(fault.NotFound, err, "%q can't be read", arg)
+		return "", fault.Wrap(fault.NotFound, err, "%q can't be read", dir)
 	}
-	if !strings.ContainsRune(arg, filepath.Separator) {
-		for _, units := range env.Units {
-			dir := filepath.Join(units, arg)
-			if info, err := os.Stat(dir); err == nil && info.IsDir() {
-				return dir, nil
-			}
-			if found, err := named(units, arg); err == nil {
-				return found.Dir, nil
-			}
-		}
-	}
-	return "", fault.New(fault.NotFound, "there is no capsule %q", arg).
-		WithHint("%s", didYouMean(env, arg))
+	return "", fault.New(fault.NotFound, "there is no capsule %q", dir).WithHint("%s", didYouMean(env, dir))
 }
 
-// inPlace finds the unit of a name below a directory: in the subdirectory of that name, or
-// in one whose agent.yaml has the name.
-func inPlace(place, name string) (*capsule.Capsule, error) {
-	found, err := capsule.Load(filepath.Join(place, name))
-	if err == nil && found.Name == name || err != nil && !fault.Is(err, fault.NotFound) {
-		return found, err
+// find returns the directory of the unit with a name in directories of units, or "". Two are a Conflict fault that
+// names both.
+func find(places []string, name string) (string, error) {
+	var all []string
+	for _, place := range places {
+		dirs, _ := registry.Dirs(place) // an unreadable directory has no such unit
+		for _, dir := range dirs {
+			if nameOf(dir) == name && !slices.ContainsFunc(all, func(d string) bool { return registry.SameDir(d, dir) }) {
+				all = append(all, dir)
+			}
+		}
 	}
-	return named(place, name)
+	if len(all) > 1 {
+		return "", fault.New(fault.Conflict, "more than one unit has the name %s: %s", name, strings.Join(all, " and ")).
+			WithHint("name one by its directory, or give one another name in its agent.yaml")
+	}
+	return strings.Join(all, ""), nil
 }
 
-// named finds the unit with this name in its agent.yaml. It skips units that can't be
-// loaded.
-func named(place, name string) (*capsule.Capsule, error) {
-	entries, _ := os.ReadDir(place) // an unreadable directory has no such unit
-	for _, entry := range entries {
-		dir := filepath.Join(place, entry.Name())
-		if _, err := os.Stat(filepath.Join(dir, "agent.yaml")); err != nil {
-			continue
-		}
-		if found, err := capsule.Load(dir); err == nil && found.Name == name {
-			return found, nil
-		}
-	}
-	return nil, fault.New(fault.NotFound, "there is no unit %q in %s", name, place)
+// nameOf returns the name of the unit in a directory. One that can't be loaded says why when it is.
+func nameOf(dir string) string {
+	return cmp.Or(capsule.NameOf(dir), filepath.Base(dir))
 }
 
 // didYouMean returns the hint for a directory or a name that no unit has: the nearest one,

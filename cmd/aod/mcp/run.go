@@ -24,7 +24,7 @@ import (
 
 func runCommand(env *cli.Env) *cobra.Command {
 	return &cobra.Command{
-		Use:   "run DIR|UNIT",
+		Use:   "run DIR|NAME",
 		Short: "Connect an MCP client on stdin and stdout with a sealed server",
 		Long: `Start the server of a unit with kind: mcp in a sandbox, and pass messages of the Model Context
 Protocol on between it and the client at stdin and stdout, as they are. In a client's

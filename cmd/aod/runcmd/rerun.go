@@ -46,7 +46,7 @@ A flow can begin at a step of the old run, whose steps before that are taken ove
 		"with --from: what the state has before that step, `key=value`, JSON or a text; may be repeated")
 	flags.registerAnswers(cmd.Flags())
 	flags.History.Register(cmd.Flags())
-	return cmd
+	return cli.TellErrors(cmd)
 }
 
 // rerunFlags say where a flow begins again.
@@ -109,7 +109,7 @@ func rerunHere(ctx context.Context, env *cli.Env, past history.Past, flags Flags
 	for name, path := range past.Source.Secrets {
 		flags.secrets = append(flags.secrets, name+"="+path)
 	}
-	c, err := lookup.Load(env, past.Source.Dir)
+	c, err := lookup.LoadDir(env, past.Source.Dir)
 	if err != nil {
 		return err
 	}

@@ -37,6 +37,7 @@ type Flags struct {
 	Text       bool // of a wrapped agent: its answer alone is printed
 	Keep       bool
 	Detach     bool
+	Replace    bool // a directory may replace another upload of a server
 	watch      bool
 	secrets    []string
 	answers    []string
@@ -58,8 +59,9 @@ func Command(env *cli.Env) *cobra.Command {
 		Long: `Run a capsule once, in a fresh container that is gone afterwards.
 
 stdout is the result and nothing else; stderr is progress and what the capsule logs.
-Output files land in --out. With --server it runs there: a directory is uploaded first,
-a name is one of the server's. Exit codes: 0 success, the capsule's own code when it
+Output files land in --out. With --server it runs there: NAME is a unit of the server, and
+a path, such as ./NAME, is uploaded first. Without one NAME is looked for in --units, then
+in the current directory. Exit codes: 0 success, the capsule's own code when it
 failed (137: killed for memory), 1 when its result breaks its contract, 2 when the
 input does (nothing is started), 124 timeout, 125 AOD itself failed, 130 interrupted.`,
 		Example: `  aod run ./hello --set name=Ada --set times=2
@@ -92,10 +94,16 @@ input does (nothing is started), 124 timeout, 125 AOD itself failed, 130 interru
 	cmd.Flags().BoolVar(&flags.unattended, "unattended", false,
 		"with --server: nobody answers what the run asks, which is denied at once")
 	cmd.Flags().BoolVar(&flags.Detach, "detach", false, "with --server: print the run's id and don't wait for it")
+	flags.RegisterReplace(cmd.Flags())
 	flags.History.Register(cmd.Flags())
 	flags.Project.Register(cmd.Flags())
 	RegisterWatch(cmd.Flags(), &flags.watch)
-	return cmd
+	return cli.TellErrors(cmd)
+}
+
+// RegisterReplace adds --replace to a command.
+func (f *Flags) RegisterReplace(set *pflag.FlagSet) {
+	set.BoolVar(&f.Replace, "replace", false, "with --server: a directory may replace the unit of its name")
 }
 
 func (f *Flags) registerAnswers(flags *pflag.FlagSet) {
@@ -125,6 +133,9 @@ func Run(ctx context.Context, env *cli.Env, name string, flags Flags) error {
 			return err
 		}
 		return runOnServer(ctx, env, name, flags)
+	}
+	if flags.Replace {
+		return fault.New(fault.Input, "--replace is for uploads to a server").WithHint("name the server with --server URL")
 	}
 	if flags.Detach {
 		return fault.New(fault.Input, "--detach needs a server that goes on with the run").

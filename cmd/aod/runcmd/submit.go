@@ -3,8 +3,6 @@ package runcmd
 import (
 	"context"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -32,7 +30,7 @@ func runOnServer(ctx context.Context, env *cli.Env, name string, flags Flags) er
 	if err != nil {
 		return err
 	}
-	unit, err := unitOnServer(ctx, env, server, name)
+	unit, err := upload.Unit(ctx, env, server, name, flags.Replace)
 	if err != nil {
 		return err
 	}
@@ -45,19 +43,6 @@ func runOnServer(ctx context.Context, env *cli.Env, name string, flags Flags) er
 	})
 }
 
-// unitOnServer uploads a directory, as in `aod run DIR`. A name means a unit of the server.
-func unitOnServer(ctx context.Context, env *cli.Env, server *client.Client, arg string) (string, error) {
-	info, err := os.Stat(arg)
-	if err == nil && info.IsDir() || strings.ContainsRune(arg, filepath.Separator) {
-		dir, err := lookup.Dir(env, arg)
-		if err != nil {
-			return "", err
-		}
-		return upload.Unit(ctx, env, server, dir)
-	}
-	return arg, nil
-}
-
 // Submission reads the flags by the server's contract.
 func Submission(
 	ctx context.Context, env *cli.Env, server *client.Client, unit string, flags Flags,
@@ -68,7 +53,7 @@ func Submission(
 	}
 	raw, err := server.Units.Schema(ctx, unit)
 	if err != nil {
-		return client.Submission{}, err
+		return client.Submission{}, lookup.OnlyHere(env, unit, err, lookup.Uploads)
 	}
 	terms, findings := contract.Parse(raw)
 	if terms == nil {

@@ -45,6 +45,10 @@ func cancel(ctx context.Context, env *cli.Env, server *client.Client, ids []stri
 			env.Note("cancelling %s, a run of %s", record.ID, ui.Printable(record.Unit))
 			continue
 		}
+		if fault.Is(err, fault.Conflict) { // it is over, which was what was wanted
+			env.Note("%s: %s", ui.Printable(id), ui.Printable(fault.Public(err).Msg))
+			continue
+		}
 		env.Err.Fault(err)
 		if code == 0 {
 			code = ui.ExitError(fault.ExitCode(err))

@@ -155,14 +155,23 @@ func showRuns(env *cli.Env, runs []api.Summary, asJSON bool) error {
 	return cli.Table(env, cli.All(runs), asJSON, "", titles, func(run api.Summary) []string {
 		return []string{
 			run.ID, run.Unit, string(run.State.Status()), fmt.Sprint(run.Retries),
-			ui.Age(now.Sub(run.CreatedAt)), ui.Took(run.StartedAt, run.FinishedAt, now), errorKind(run.Error),
+			ui.Age(now.Sub(run.CreatedAt)), ui.Took(run.StartedAt, run.FinishedAt, now), errorText(run.Error),
 		}
 	})
 }
 
-func errorKind(e *api.RunError) string {
+// errorText is a run's error in a list: its kind, its type, and how its message begins.
+func errorText(e *api.RunError) string {
 	if e == nil {
 		return ""
 	}
-	return e.Kind
+	what := e.Kind
+	if e.Type != "" {
+		what += ", " + e.Type
+	}
+	line, _, _ := strings.Cut(e.Message, "\n")
+	return what + ": " + ui.Begin(line, maxError)
 }
+
+// maxError is how much of an error's message stands in a list, in characters.
+const maxError = 60

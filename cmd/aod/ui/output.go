@@ -29,6 +29,7 @@ type Output struct {
 	Terminal bool // a person looks at it
 	colour   bool
 	FD       int
+	used     bool       // something was written
 	writing  sync.Mutex // who follows a turn tells of it beside who answers its questions
 }
 
@@ -53,6 +54,7 @@ var ErrReaderGone = errors.New("the reader of the output has gone")
 func (o *Output) Write(p []byte) (int, error) {
 	o.writing.Lock()
 	defer o.writing.Unlock()
+	o.used = true
 	n, err := o.Writer.Write(p)
 	if errors.Is(err, syscall.EPIPE) {
 		err = ErrReaderGone
@@ -99,6 +101,26 @@ func (o *Output) Fault(err error) {
 	if public.Hint != "" {
 		o.Line("  %s %s", o.Style(Dim, "hint:"), Printable(public.Hint))
 	}
+}
+
+// toldFault is an error for a program.
+type toldFault struct {
+	Kind     string          `json:"kind"`
+	Message  string          `json:"message"`
+	Hint     string          `json:"hint,omitempty"`
+	Findings []fault.Finding `json:"findings,omitempty"`
+}
+
+// FaultJSON writes an error for a program that reads one document, unless that was written.
+func (o *Output) FaultJSON(err error) {
+	if o.used {
+		return
+	}
+	public := fault.Public(err)
+	_ = o.JSON(map[string]any{ // the reader may have gone
+		"error":     toldFault{public.Kind.String(), public.Msg + o.cause(public), public.Hint, public.Findings},
+		"exit_code": fault.ExitCode(err),
+	})
 }
 
 // cause adds the part of an error that is private to a service's operator: here the user is

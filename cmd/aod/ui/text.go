@@ -117,6 +117,14 @@ func Joined(first string, rest ...string) string {
 	return first + " (" + strings.Join(known, ", ") + ")"
 }
 
+// Begin is a text, or how it begins where it has more characters than most.
+func Begin(text string, most int) string {
+	if runes := []rune(text); len(runes) > most {
+		return string(runes[:most]) + "…"
+	}
+	return text
+}
+
 // Short is the part of a digest that a person compares.
 func Short(digest string) string { return digest[:min(len(digest), 16)] }
 

@@ -179,6 +179,7 @@ func unitPage(env *cli.Env, unit api.Unit) {
 	page.Field("unit", ui.Joined(unit.Name, unit.Kind, ui.Short(unit.Version)))
 	page.Field("about", unit.Description)
 	page.Field("source", ui.Joined(unit.Source, unit.Origin))
+	page.Field("by", unit.By)
 	page.Field("image", unit.Image)
 	page.Field("access", unit.Access)
 	if unit.Disabled {

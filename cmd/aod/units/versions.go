@@ -45,9 +45,9 @@ func versionsCommand(env *cli.Env) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return cli.Table(env, cli.All(versions), asJSON, "", []string{"VERSION", "CURRENT", "SOURCE", "SINCE"},
+			return cli.Table(env, cli.All(versions), asJSON, "", []string{"VERSION", "CURRENT", "SOURCE", "BY", "SINCE"},
 				func(v api.UnitVersion) []string {
-					return []string{v.Version, currentText(v), v.Source, ui.Time(v.Since)}
+					return []string{v.Version, currentText(v), v.Source, v.By, ui.Time(v.Since)}
 				})
 		}),
 	}

@@ -24,9 +24,25 @@ import (
 // .dockerignore excludes them from the image.
 var definition = []string{".dockerignore", "Dockerfile", "agent.yaml", "schema.json", "tools.yaml"}
 
-// Unit uploads a capsule's directory and returns its name on the server.
-func Unit(ctx context.Context, env *cli.Env, server *client.Client, dir string) (string, error) {
-	c, err := lookup.Load(env, dir)
+// Unit returns the name of the server's unit that an argument DIR|NAME means: a directory is uploaded. With replace
+// it may take the place of another upload.
+func Unit(ctx context.Context, env *cli.Env, server *client.Client, arg string, replace bool) (string, error) {
+	if lookup.IsName(arg) && replace {
+		return "", fault.New(fault.Input, "%q is the name of a unit on the server, and --replace is for uploads", arg).
+			WithHint("name the directory to upload, such as ./%s, or leave out --replace", arg)
+	}
+	if lookup.IsName(arg) {
+		return arg, nil
+	}
+	dir, err := lookup.Dir(env, arg)
+	if err != nil {
+		return "", err
+	}
+	return send(ctx, env, server, dir, replace)
+}
+
+func send(ctx context.Context, env *cli.Env, server *client.Client, dir string, replace bool) (string, error) {
+	c, err := lookup.LoadDir(env, dir)
 	if err != nil {
 		return "", err
 	}
@@ -38,7 +54,11 @@ func Unit(ctx context.Context, env *cli.Env, server *client.Client, dir string) 
 	reader, writer := io.Pipe()
 	var sending sync.WaitGroup
 	sending.Go(func() { _ = writer.CloseWithError(writeCapsule(writer, c, files)) }) // never fails
-	info, created, err := server.Units.Put(ctx, c.Name, reader)
+	put := server.Units.Add
+	if replace {
+		put = server.Units.Put
+	}
+	info, created, err := put(ctx, c.Name, reader)
 	_ = reader.Close() // ends the writer if the server didn't read everything
 	sending.Wait()
 	if err != nil {

@@ -40,7 +40,7 @@ type cards struct {
 func (c *cards) ask(ctx context.Context, u *unit.Unit) (json.RawMessage, error) {
 	if _, err := c.stdinBytes(u); err != nil {
 		return nil, fault.New(fault.Input, "%q is no Agentic Unit: it has no model card", u.Name).
-			WithHint("GET /v1/units/%s/schema has its contract", u.Name)
+			WithHint("`aod describe %s` shows its contract", u.Name)
 	}
 	return c.whenBuilt(ctx, u, func() (json.RawMessage, error) {
 		card, err := c.describe(ctx, u, nil)
@@ -75,7 +75,7 @@ func (c *cards) whenBuilt(
 func (c *cards) stdinBytes(u *unit.Unit) (int64, error) {
 	if !isAgenticUnit(u) {
 		return 0, fault.New(fault.Input, "%q is no Agentic Unit: it doesn't read stdin", u.Name).
-			WithHint("POST /v1/runs runs units of every kind")
+			WithHint("`aod run` runs units of every kind")
 	}
 	return cmp.Or(c.machine.opts.Units[u.Name].StdinBytes, au.DefaultStdinBytes), nil
 }

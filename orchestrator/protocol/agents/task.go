@@ -152,7 +152,7 @@ func (h *handler) findUnit(c *call) error {
 		return err
 	}
 	return fault.New(fault.NotFound, "no unit at this address has the name that task_type gives").
-		WithHint("GET /v1/units lists the units; csv-report is CSV_REPORT as well")
+		WithHint("`aod units` lists the units; csv-report is CSV_REPORT as well")
 }
 
 // namesNoFile refuses inputs that name files, since a request can't bring any. The Service
