@@ -90,7 +90,7 @@ var full = map[string]any{
 	"schedulespec": fullSpec,
 	"submission":   Submission{Unit: "u", Session: "s", Input: json.RawMessage(`{"a":1}`), Timeout: "30s", Metadata: map[string]string{"k": "v"}, Env: map[string]string{"E": "1"}, Dir: "d", Unattended: true, Context: "c"},
 	"unit": Unit{
-		Name: "u", Kind: "capsule", Version: "v", Description: "d", Source: "directory", Origin: "/o", Image: "i", Concurrency: 1, Access: "read-only",
+		Name: "u", Kind: "capsule", Version: "v", Description: "d", Source: "directory", Origin: "/o", By: "ada", Image: "i", Concurrency: 1, Access: "read-only",
 		Disabled: true, Status: &UnitStatus{Running: 1, Waiting: 2, Sessions: 3, Next: &NextTime{Schedule: "nightly", At: noon}, LastRun: &LastRun{ID: someID, State: Failed, Outcome: TimedOut, CreatedAt: noon}},
 		Since: &noon, Problem: &UnitProblem{Message: "m", Hint: "h", Findings: someError.Findings},
 		Policy: &UnitPolicy{

@@ -157,16 +157,20 @@ func (a *app) serveAPI(
 	if err := service.Start(ctx); err != nil {
 		return errors.Join(err, listener.Close())
 	}
-	a.noteAddress(address, c, logger)
+	a.noteAddress(address, listener.Addr(), c, logger)
 	return serveUntilDone(ctx, service, api, listener, c)
 }
 
-func (a *app) noteAddress(address string, c *config.Config, logger *slog.Logger) {
+func (a *app) noteAddress(address string, listens net.Addr, c *config.Config, logger *slog.Logger) {
+	everywhere := address != "http://"+listens.String()
 	if c.LogFormat == cli.LogJSON {
-		logger.Info("serving", "address", address)
+		logger.Info("serving", "address", address, "listens", listens.String())
 		return
 	}
 	a.env.Note("aod serves on %s", address)
+	if everywhere {
+		a.env.Note("it listens on every address of this machine (%s): other machines can reach it", listens)
+	}
 }
 
 // serveUntilDone shuts down in this order: no new runs are admitted, running ones get their

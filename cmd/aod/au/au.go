@@ -269,17 +269,25 @@ func (f auRunFlags) call(args []string) (contract.Payload, error) {
 // receiveStdin stores our own stdin in a file: more than the unit accepts is refused before it
 // starts. It returns the file that is read; "" is none.
 func receiveStdin(env *cli.Env, flags auRunFlags, name string) (string, error) {
+	from := env.In
 	if flags.stdin != "-" {
-		return flags.stdin, nil
-	}
-	if env.StdinIsTerminal() {
+		if info, err := os.Stat(flags.stdin); err != nil || info.Mode().IsRegular() || info.IsDir() {
+			return flags.stdin, nil // an error is told when it is read
+		}
+		file, err := os.Open(flags.stdin) // a device such as /dev/null, or a pipe
+		if err != nil {
+			return "", fault.Wrap(fault.Input, err, "--stdin %q can't be read", flags.stdin)
+		}
+		defer file.Close()
+		from = file
+	} else if env.StdinIsTerminal() {
 		return "", nil
 	}
 	limit, err := flags.stdinBytes()
 	if err != nil {
 		return "", err
 	}
-	return name, receive(name, env.In, limit)
+	return name, receive(name, from, limit)
 }
 
 func receive(name string, from io.Reader, limit int64) error {
