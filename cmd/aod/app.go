@@ -95,16 +95,19 @@ contract, each run in a fresh container without network, root or a writable syst
 		SilenceUsage:               true,
 		Args:                       cli.KnownCommand,
 		SuggestionsMinimumDistance: 2,
-		PersistentPreRunE:          func(cmd *cobra.Command, _ []string) error { return checkPlace(cmd, a.env) },
-		RunE:                       func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
+			if err := checkGroups(cmd); err != nil {
+				return err
+			}
+			return checkPlace(cmd, a.env)
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetOut(a.env.Out)
 	root.SetErr(a.env.Err)
 	root.SetIn(a.env.In)
-	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return fault.New(fault.Input, "%s", err).WithHint("see %s --help", cmd.CommandPath())
-	})
+	root.SetFlagErrorFunc(flagFault)
 	flags := root.PersistentFlags()
 	flags.StringVar(&a.env.Data, "data", cli.DefaultData(),
 		"where runs live while they go on, and the last ones after it (AOD_DATA)")

@@ -202,7 +202,7 @@ func (s *fakeServer) list(w http.ResponseWriter, r *http.Request) {
 	}
 	_, _ = io.WriteString(w, `{"runs":[
 		{"id":"a-1","unit":"hello","state":"idle","created_at":"2020-01-02T03:04:05Z"},
-		{"id":"a-2","unit":"x\u001b[2J","state":"failed","retries":2,"error":{"kind":"memory_limit"},
+		{"id":"a-2","unit":"x\u001b[2J","state":"failed","retries":2,"error":{"kind":"memory_limit","type":"X","message":"killed\u001b[2J\nreally"},
 		 "created_at":"2020-01-02T03:04:05Z","started_at":"2020-01-02T03:04:05Z","finished_at":"2020-01-02T03:04:06.5Z"}],"next":null}`)
 }
 

@@ -37,7 +37,7 @@ func TestPs(t *testing.T) {
 		want := [][]string{
 			{"ID", "UNIT", "STATE", "RETRIES", "AGE", "DURATION", "ERROR"},
 			{"a-1", "hello", "queued", "0", age, "-", "-"},
-			{"a-2", "x\uFFFD[2J", "failed", "2", age, "1.5s", "memory_limit"},
+			{"a-2", "x\uFFFD[2J", "failed", "2", age, "1.5s", "memory_limit,", "X:", "killed\uFFFD[2J"},
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s: %s", c.args, diff)

@@ -37,7 +37,8 @@ func startTracing(
 	about, err := resource.New(ctx,
 		resource.WithAttributes(semconv.ServiceName("aod"), semconv.ServiceVersion(version)), resource.WithFromEnv())
 	if err != nil {
-		return nil, fault.Wrap(fault.Input, err, "traces can't be described").WithHint("check OTEL_RESOURCE_ATTRIBUTES")
+		return nil, fault.Wrap(fault.Input, err, "OTEL_RESOURCE_ATTRIBUTES can't be read").
+			WithHint("write it as key=value,key=value")
 	}
 	spans := withoutStrays{sdktrace.NewBatchSpanProcessor(exporter)}
 	provider := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(spans), sdktrace.WithResource(about))

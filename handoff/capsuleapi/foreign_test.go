@@ -24,7 +24,7 @@ func TestAHandoffInTheStandardsForm(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	warnings := w.h.Warnings()
+	warnings := w.h.Warnings("")
 	if len(warnings) != 1 || !strings.HasSuffix(warnings[0], `: "a\x1bb", "caller"`) {
 		t.Errorf("%q", warnings)
 	}
@@ -76,17 +76,21 @@ func TestTheStandardsFormIsOursForWhoAsksForProblems(t *testing.T) {
 func TestWhenEveryCallWasRefused(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	if w.h.Warnings() != nil {
+	if w.h.Warnings("") != nil {
 		t.Error("no call was made")
 	}
 	w.do("POST", "/handoff", `{"target":"other"}`)
 	w.do("POST", "/execute", `{"capsule":"caller","input":{}}`)
-	warnings := w.h.Warnings()
+	warnings := w.h.Warnings("")
 	if len(warnings) != 1 || !strings.Contains(warnings[0], "every call that it made was refused (2)") || !strings.Contains(warnings[0], "stands on the path") {
 		t.Errorf("%q", warnings)
 	}
+	_, why, _ := strings.Cut(warnings[0], ": ")
+	if again := w.h.Warnings("HandoffRefused: " + why); again != nil {
+		t.Errorf("the error of the run tells it, and still there is %q", again)
+	}
 	w.call(200, `{}`)
-	if warnings := w.h.Warnings(); warnings != nil {
+	if warnings := w.h.Warnings(""); warnings != nil {
 		t.Errorf("one went through: %q", warnings)
 	}
 }
@@ -96,7 +100,7 @@ func TestCallsOfAnEarlierProcessWereNotRefused(t *testing.T) {
 	w := newWorld(t)
 	w.h.Remember("a key")
 	w.do("POST", "/handoff", `{"target":"other"}`)
-	if warnings := w.h.Warnings(); warnings != nil {
+	if warnings := w.h.Warnings(""); warnings != nil {
 		t.Errorf("%q", warnings)
 	}
 }

@@ -66,13 +66,14 @@ func NewHandler(
 // Remember is Broker.Remember for the run's broker.
 func (h *Handler) Remember(keys ...string) { h.broker.Remember(keys...) }
 
-// Warnings tell what the run asked in vain. They are for its record, when it has ended.
-func (h *Handler) Warnings() []string {
+// Warnings tell what the run asked in vain, and what its error doesn't tell. They are for its record, when it has
+// ended.
+func (h *Handler) Warnings(told string) []string {
 	var warnings []string
 	if names := h.handoffs.ignored.list(); names != "" {
 		warnings = append(warnings, "a handoff had fields that AOD doesn't know, and ignores: "+names)
 	}
-	if calls, last := h.broker.AllRefused(); calls > 0 {
+	if calls, last := h.broker.AllRefused(); calls > 0 && !strings.Contains(told, last.Msg) {
 		why := last.Msg
 		if last.Hint != "" {
 			why += " (" + last.Hint + ")"

@@ -30,7 +30,7 @@ func Command(env *cli.Env) *cobra.Command {
 		Short: "Run and check wrapped CLI agents",
 		Long: `Wrapped agents are programs that there are, called as their agent.yaml says: kind: agent.
 They run unmodified, in the sandbox that capsules have.`,
-		Args: cobra.NoArgs,
+		Args: cli.KnownCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(runCommand(env), checkCommand(env), attachCommand(env), sessionsCommand(env))

@@ -127,7 +127,7 @@ func targetsOf(args []string) ([]check.Target, error) {
 func (f checkAgentFlags) options() (check.Options, error) {
 	opts := check.Options{Call: agenthttp.Options{PlainHTTP: true, Timeout: f.timeout}}
 	if f.timeout <= 0 {
-		return opts, fault.New(fault.Input, "--timeout has to be more than nothing").
+		return opts, fault.New(fault.Input, "--timeout must be positive").
 			WithHint("write a duration with its unit, such as 30s")
 	}
 	if f.tokenFile != "" {

@@ -42,7 +42,7 @@ func Command(env *cli.Env) *cobra.Command {
 
 A unit is named by the directory that holds it, by a program of this machine (./agx-ocr),
 by an image (registry/agx-ocr:1), or by its name in a directory of --units.`,
-		Args: cobra.NoArgs,
+		Args: cli.KnownCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(describeCommand(env), runCommand(env), checkCommand(env))

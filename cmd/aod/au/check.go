@@ -63,7 +63,7 @@ follows -- goes to the unit each time. Exit code 1 when a rule is broken.`,
 
 func checkAU(ctx context.Context, env *cli.Env, target string, args []string, flags auCheckFlags) error {
 	if flags.timeout <= 0 {
-		return fault.New(fault.Input, "--timeout has to be more than nothing").
+		return fault.New(fault.Input, "--timeout must be positive").
 			WithHint("write a duration with its unit, such as 30s")
 	}
 	c, err := loadAU(env, target)

@@ -53,7 +53,8 @@ func isImageName(target string) bool {
 // wrapImage makes a unit from an image whose program is one.
 func wrapImage(env *cli.Env, ref string) (*capsule.Capsule, error) {
 	if strings.ContainsAny(ref, " \t\r\n\\$") {
-		return nil, fault.New(fault.Input, "%q is no image", ref)
+		return nil, fault.New(fault.Input, "%q can't be the name of an image", ref).
+			WithHint("write it as NAME:TAG; a directory or a program of this machine begins with ./ or /")
 	}
 	base, _, _ := strings.Cut(path.Base(ref), ":")
 	base, _, _ = strings.Cut(base, "@")
@@ -65,7 +66,8 @@ func wrapImage(env *cli.Env, ref string) (*capsule.Capsule, error) {
 // interpreter.
 func wrapProgram(env *cli.Env, program string) (*capsule.Capsule, error) {
 	if info, err := os.Stat(program); err != nil || info.Mode()&0o111 == 0 {
-		return nil, fault.Wrap(fault.Input, err, "%q is no program", program).WithHint("chmod +x it, if it is one")
+		return nil, fault.Wrap(fault.Input, err, "%q can't be executed", program).
+			WithHint("if it is a program: chmod +x %s", program)
 	}
 	text, err := programImage(program)
 	if err != nil {

@@ -65,7 +65,8 @@ func shell(ctx context.Context, env *cli.Env, name string, flags runcmd.Flags) e
 	return cli.WithUnit(ctx, env, req.Unit, cli.LocalOptions{Upstreams: flags.Given.Upstreams, Find: req.Find},
 		func(l *cli.Local) error {
 			if l.Kinds[string(req.Unit.Kind)] != run.Kind(l.Containers) {
-				return fault.New(fault.Unsupported, "%q has no sandbox to open a shell in", c.Name)
+				return fault.New(fault.Unsupported, "%q has no sandbox to open a shell in", c.Name).
+					WithHint("it is of the kind %s; aod shell is for units that run in containers", c.Kind)
 			}
 			return openShell(ctx, env, l, req)
 		})

@@ -64,7 +64,8 @@ func (f *mcpFlags) options() (opts mcp.Options, err error) {
 		return opts, err
 	}
 	if info, err := os.Stat(opts.Files); opts.Files != "" && (err != nil || !info.IsDir()) {
-		return opts, fault.Wrap(fault.Input, err, "--files names no directory: %q", f.files)
+		return opts, fault.Wrap(fault.Input, err, "--files names no directory: %q", f.files).
+			WithHint("name a directory of this machine whose files may be given to tools")
 	}
 	return opts, nil
 }

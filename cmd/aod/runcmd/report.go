@@ -48,6 +48,9 @@ func Report(env *cli.Env, record api.Record, kept string, as Form, failure error
 	if record.Error != nil {
 		env.Err.RunError(record.Unit, *record.Error)
 	}
+	if record.Outcome != api.Success && record.Models != nil {
+		env.Note("`aod runs %s --models` shows what its models were asked and answered", ui.Printable(record.ID))
+	}
 	if code := exitCode(record); code != 0 {
 		return ui.ExitError(code)
 	}

@@ -91,7 +91,7 @@ func checkWatch(env *cli.Env, name string, flags Flags) error {
 		return fault.New(fault.Input, "--watch can't read --input - more than once").
 			WithHint("give the input by --input @FILE")
 	case flags.Detach:
-		return fault.New(fault.Input, "--watch and --detach exclude one another")
+		return fault.New(fault.Input, "--watch and --detach exclude one another").WithHint("leave one of them out")
 	}
 	dir, err := lookup.Dir(env, name)
 	if err != nil {

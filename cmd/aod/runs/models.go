@@ -36,7 +36,8 @@ func showModels(ctx context.Context, env *cli.Env, id string, n int64, asJSON bo
 
 func callTable(env *cli.Env, calls []api.ModelCall) error {
 	if len(calls) == 0 {
-		return fault.New(fault.NotFound, "the run asked no model")
+		return fault.New(fault.NotFound, "the run asked no model").
+			WithHint("`aod runs ID` shows what is known of a run")
 	}
 	table := ui.NewTable(env.Out, "N", "MODEL", "BY", "STATUS", "INPUT", "OUTPUT", "COST", "TIME")
 	var total api.ModelUsage

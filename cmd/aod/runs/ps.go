@@ -169,8 +169,10 @@ func errorText(e *api.RunError) string {
 	if e.Type != "" {
 		what += ", " + e.Type
 	}
-	line, _, _ := strings.Cut(e.Message, "\n")
-	return what + ": " + ui.Begin(line, maxError)
+	if line, _, _ := strings.Cut(e.Message, "\n"); line != "" {
+		what += ": " + ui.Begin(line, maxError)
+	}
+	return what
 }
 
 // maxError is how much of an error's message stands in a list, in characters.

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/handoff"
 	"github.com/agent-on-demand/aod/handoff/capsuleapi"
@@ -120,10 +121,14 @@ func (a *apis) takeKept() *apiServer {
 // drop ends the API that was kept, if nobody took it.
 func (a *apis) drop(cause error) { a.takeKept().close(cause) }
 
-// note records what the program asked in vain. It is called when the program can't ask
-// any more.
-func (a *apis) note(server *apiServer) {
-	for _, warning := range server.handler.Warnings() {
+// note records what the program asked in vain, as far as its failure doesn't tell it. It is called when the program
+// can't ask any more.
+func (a *apis) note(server *apiServer, failure *api.RunError) {
+	told := ""
+	if failure != nil {
+		told = failure.Message
+	}
+	for _, warning := range server.handler.Warnings(told) {
 		a.run.Warn("%s", warning)
 	}
 }

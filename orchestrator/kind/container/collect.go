@@ -116,7 +116,7 @@ func contractViolation(findings ...fault.Finding) run.Result {
 	return run.Failed(api.ContractViolation, exitContract, &api.RunError{
 		Category: api.CategoryAgent, Kind: string(api.ContractViolation),
 		Message:  "the capsule exited with 0, but its result breaks the contract",
-		Hint:     "see `output` in the capsule's schema.json",
+		Hint:     "see `output` in the capsule's schema.json; `aod run --keep` leaves what it wrote for a look",
 		Findings: findings,
 	})
 }

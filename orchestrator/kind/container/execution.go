@@ -125,6 +125,7 @@ func (x *execution) runAttempt(ctx context.Context) (run.Result, error) {
 	}
 	defer x.attempt.awaitLog(ctx) // meanwhile it has come
 	result, err := x.classify(ctx, end)
+	x.apis.note(x.attempt.api, result.Failure)
 	if err != nil {
 		return result, err
 	}
@@ -146,8 +147,8 @@ func (x *execution) openAndWait(ctx context.Context) (runtime.End, error) {
 		return end, err
 	}
 	x.attempt.leaveAPI(whyCallsEnd(err))
-	if !errors.Is(err, runtime.ErrDetach) {
-		x.apis.note(x.attempt.api)
+	if err != nil && !errors.Is(err, runtime.ErrDetach) {
+		x.apis.note(x.attempt.api, nil)
 	}
 	return end, err
 }

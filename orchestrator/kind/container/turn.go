@@ -136,7 +136,7 @@ func (t *turn) converse(ctx context.Context, v *liveContainer, server *apiServer
 	}
 	kept, truncated := v.logged()
 	t.run.Record.Log.Bytes, t.run.Record.Log.Truncated = kept-bytesBefore, truncated
-	t.x.apis.note(server)
+	t.x.apis.note(server, nil)
 	return t.end(ctx, limited, v, reply, err)
 }
 
