@@ -1,6 +1,8 @@
 package main
 
 import (
+	"net"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -25,5 +27,17 @@ func TestThePolicyForTasksIsThatOfTheConfiguration(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, agentPolicy(c)); diff != "" {
 		t.Error(diff)
+	}
+}
+
+func TestAServerThatOthersCanReachSaysSo(t *testing.T) {
+	for ip, tells := range map[string]bool{"127.0.0.1": false, "10.0.0.5": false, "0.0.0.0": true, "::": true} {
+		told, text := screen(false)
+		listens := &net.TCPAddr{IP: net.ParseIP(ip), Port: 7070}
+		a := newApp(strings.NewReader(""), told, told)
+		a.noteAddress("http://"+reachable(listens), listens, &config.Config{}, nil)
+		if strings.Contains(text.String(), "every address of this machine") != tells {
+			t.Errorf("%s: %s", ip, text)
+		}
 	}
 }
