@@ -31,7 +31,7 @@ func TestStdinMayBeADeviceOrAPipe(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if raw, err := os.ReadFile(got); err != nil || string(raw) != want {
+		if raw, err := os.ReadFile(got); err != nil || string(raw) != want || got == from {
 			t.Errorf("of %s it got %q, %v", from, raw, err)
 		}
 	}
