@@ -23,7 +23,8 @@ func fromJSON(file string, raw []byte) (*yaml.Node, *fault.Finding) {
 	err := strictjson.Check(raw, strictjson.Rules{Unbounded: true})
 	if errors.As(err, &broken) && broken.Problem == strictjson.HalfSurrogate {
 		return nil, &fault.Finding{
-			File: file, Line: broken.Line, Message: broken.Message(), Hint: "write both halves, or the character itself",
+			File: file, Line: broken.Line, Message: broken.Message(),
+			Hint: "write both halves, or the character itself",
 		}
 	}
 	b := jsonBuilder{raw: raw, decoder: json.NewDecoder(bytes.NewReader(raw)), line: 1}
