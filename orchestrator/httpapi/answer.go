@@ -20,7 +20,7 @@ type answerer struct {
 // answer turns an error into an answer. It is the only place that does.
 func (a answerer) answer(err error, c echo.Context) {
 	p := problemOf(err)
-	if path := c.Request().URL.Path; p.Status == http.StatusNotFound && (path == "/handoff" || path == "/capsules") {
+	if p.Status == http.StatusNotFound && c.Request().URL.Path == "/handoff" {
 		p.Hint = "this belongs to the capsule API, which a program has in its sandbox at 127.0.0.1:7070; here " +
 			"POST /v1/runs starts a run"
 	}

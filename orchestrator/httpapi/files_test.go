@@ -77,3 +77,13 @@ func TestNamesThatLeadOutOfARun(t *testing.T) {
 	}
 	s.do("GET", "/v1/runs/x/files/report.txt", "").wants(t, 404)
 }
+
+func TestARequestOfTheCapsuleAPIHearsWhereThatIs(t *testing.T) {
+	t.Parallel()
+	s := newServer(t, nil)
+	for path, hinted := range map[string]bool{"/handoff": true, "/handof": false} {
+		if a := s.do("POST", path, `{}`).wants(t, 404); strings.Contains(string(a.body), "capsule API") != hinted {
+			t.Errorf("%s: %s", path, a.body)
+		}
+	}
+}
