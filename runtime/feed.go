@@ -141,6 +141,15 @@ func (t *Tail) Read(b []byte) (int, error) {
 	}
 }
 
+// Written returns how many bytes the program has written, also those that weren't read yet.
+func (t *Tail) Written() (int64, error) {
+	info, err := t.f.Stat()
+	if err != nil {
+		return 0, fmt.Errorf("read stdout: %w", err)
+	}
+	return info.Size(), nil
+}
+
 // Hurry tells that the program was given something, and may answer soon.
 func (t *Tail) Hurry() {
 	select {

@@ -52,19 +52,22 @@ func (acp) stop(s State) []byte {
 	return rpcNotification("session/cancel", map[string]any{"sessionId": s.Session})
 }
 
-func (p acp) decode(body []byte, s State, said *strings.Builder) meaning {
-	m, ok := readRPC(body)
+func (acp) ends(fields map[string]string, s State) bool { return rpcEnds(fields, s) }
+
+func (p acp) hear(document any, s State, said *speech) meaning {
+	m, ok := readRPC(document)
 	switch {
 	case !ok:
-		return strange(body)
+		return strange
 	case m.answers(s.Pending):
-		return p.answered(m, s, said.String())
+		return p.answered(m, s, said.text.String())
 	case m.method == "session/update" && m.id == nil && textAt(m.params, "sessionId") == s.Session:
 		return meaning{events: p.update(at(m.params, "update"), s, said)}
 	case m.method == "session/request_permission" && m.key() != "" && textAt(m.params, "sessionId") == s.Session:
+		said.part()
 		return meaning{ask: p.permission(m)}
 	}
-	return rpcUnasked(m, body)
+	return rpcUnasked(m)
 }
 
 // answered says what the answer to the pending request means.
@@ -89,7 +92,11 @@ func (p acp) answered(m rpcMessage, s State, said string) meaning {
 	if usage := at(m.result, "usage"); usage != nil {
 		reply.Usage = usageOf(usage)
 	}
-	return meaning{end: &ending{reply: reply}}
+	end := &ending{reply: reply}
+	if reply.Stop == "refusal" || reply.Stop == "cancelled" {
+		end.err = programError("the program ended the turn with %s", fault.Quote(reply.Stop))
+	}
+	return meaning{end: end}
 }
 
 // initialized says what follows the greeting: a new session, or the one that there is.
@@ -110,7 +117,7 @@ func (acp) initialized(result any, s State) meaning {
 
 // update says what the program tells of its work. What it tells while it loads a session was
 // told before.
-func (acp) update(update any, s State, said *strings.Builder) []Event {
+func (acp) update(update any, s State, said *speech) []Event {
 	if !strings.HasSuffix(s.Pending, "-"+string(stepPrompt)) {
 		return nil
 	}
@@ -118,14 +125,19 @@ func (acp) update(update any, s State, said *strings.Builder) []Event {
 	switch e.Text {
 	case "agent_message_chunk":
 		if text, is := at(update, "content", "text").(string); is {
-			said.WriteString(text)
+			said.add(text, textAt(update, "messageId"))
 			e.Kind, e.Text = EventText, text
 		}
 	case "agent_thought_chunk":
+		said.part()
 		e.Kind, e.Text = EventThought, textAt(update, "content", "text")
-	case "tool_call", "tool_call_update":
+	case "tool_call":
+		said.part()
+		fallthrough
+	case "tool_call_update": // it may come while a message goes on
 		e.Kind, e.Text, e.ID = EventTool, textAt(update, "title"), textAt(update, "toolCallId")
 	case "plan":
+		said.part()
 		e.Kind, e.Text = EventPlan, planText(listAt(update, "entries"))
 	}
 	return []Event{e}

@@ -20,7 +20,8 @@ type State struct {
 	Next    int64  `json:"next,omitempty"`    // number of the next request to the program
 	Pending string `json:"pending,omitempty"` // id of the request whose answer is awaited; "": none
 	Asking  string `json:"asking,omitempty"`  // id of the permission request that waits for its answer; "": none
-	Since   int64  `json:"since,omitempty"`   // bytes of the program's stdout before the pending request was made
+	Since   int64  `json:"since,omitempty"`   // bytes of the program's stdout that were acted on before that request
+	Border  int64  `json:"border,omitempty"`  // bytes that it had written by then: nothing in them is the answer
 	Offset  int64  `json:"offset,omitempty"`  // bytes of it that were acted on
 }
 
@@ -34,6 +35,8 @@ func (s State) Renewed() State {
 type Pipes struct {
 	Stdin  io.WriteCloser
 	Stdout io.ReadCloser // from State.Since on; it ends with the program
+	// Written returns how many bytes the program has written to its stdout, read or not.
+	Written func() (int64, error)
 }
 
 // ErrProgramEnded says that the program's stdout ended before the turn did.
@@ -134,7 +137,7 @@ func NewDialog(protocol Protocol, pipes Pipes, from State, l Listener, o Options
 			from.Since, from.Offset, from.Next)
 	}
 	d := &dialog{
-		listener: l, wait: cmp.Or(o.CancelWait, cancelWait),
+		listener: l, wait: cmp.Or(o.CancelWait, cancelWait), written: pipes.Written,
 		state: from, at: from.Since, replayed: from.Offset,
 	}
 	framing := Lines

@@ -249,7 +249,7 @@ func TestAPermissionRequestIsBounded(t *testing.T) {
 		}, 2, denied},
 	} {
 		t.Run(string(protocol), func(t *testing.T) {
-			h := c.speaker.decode(encode(c.request), State{Session: "s"}, &strings.Builder{})
+			h := c.speaker.hear(decoded(t, encode(c.request)), State{Session: "s"}, &speech{})
 			if h.ask == nil {
 				t.Fatalf("%+v", h)
 			}
@@ -376,7 +376,7 @@ func TestAProgramThatNeverReadsDoesNotHoldTheTurn(t *testing.T) {
 		defer cancel()
 		p := newProgram(nil)
 		stdin := &fullPipe{closed: make(chan struct{})}
-		d, err := NewDialog(ACP, Pipes{Stdin: stdin, Stdout: p.pipes(0).Stdout}, State{}, &journal{}, Options{})
+		d, err := NewDialog(ACP, Pipes{Stdin: stdin, Stdout: p.pipes(0).Stdout, Written: p.written}, State{}, &journal{}, Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -390,7 +390,7 @@ func TestAProgramThatNeverReadsDoesNotHoldTheTurn(t *testing.T) {
 func TestAStdinThatCannotBeWrittenFailsTheTurn(t *testing.T) {
 	p := newProgram(nil)
 	full := errors.New("the disk is full")
-	d, err := NewDialog(ACP, Pipes{Stdin: failing{full}, Stdout: p.pipes(0).Stdout}, State{}, &journal{}, Options{})
+	d, err := NewDialog(ACP, Pipes{Stdin: failing{full}, Stdout: p.pipes(0).Stdout, Written: p.written}, State{}, &journal{}, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -460,7 +460,7 @@ func TestWhatIsNoAnswerEndsNothing(t *testing.T) {
 	deep := strings.Repeat("[", 10_000) + strings.Repeat("]", 10_000)
 	forged := []string{
 		"", "\x00\x00", `{"jsonrpc":"2.0","id":"aod-99-prompt","result":{"stopReason":"forged"}}`, `{"jsonrpc":"2.0","id":3,"result":{}}`,
-		`{"jsonrpc":"2.0","id":"aod-3-prompt","id":"aod-3-prompt","result":{}}`, `{"jsonrpc":"2.0","result":{}}`, `[]`, `null`, deep,
+		`{"jsonrpc":"2.0","result":{}}`, `[]`, `null`, deep,
 		`{"jsonrpc":"2.0","id":"aod-1-initialize","result":{"protocolVersion":9}}`, `{"id":"aod-3-prompt","result":{}}`,
 		`{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"another","update":{"sessionUpdate":"agent_message_chunk","content":{"text":"!"}}}}`,
 		strings.Repeat("x", MaxMessage+1),
@@ -577,4 +577,13 @@ func TestADamagedStateAndAnUnknownProtocolAreRefused(t *testing.T) {
 	if _, err := NewDialog("smoke signals", Pipes{}, State{}, nil, Options{}); err == nil {
 		t.Error("an unknown protocol is taken")
 	}
+}
+
+func decoded(t *testing.T, body []byte) any {
+	t.Helper()
+	document, err := decode(body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return document
 }

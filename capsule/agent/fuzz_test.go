@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/agent-on-demand/aod/internal/testing/fuzzbound"
+	"github.com/agent-on-demand/aod/internal/wire/strictjson"
 )
 
 func FuzzACP(f *testing.F) {
@@ -28,6 +29,7 @@ func fuzzTurn(f *testing.F, protocol Protocol, react func(*program, string), pro
 	_, _ = d.Turn(f.Context(), "hello")
 	d.Close()
 	f.Add(whole.stdout, uint8(4))
+	f.Add([]byte("\uFEFF\x1b[0m{\"type\":\"result\",\"n\":NaN,\"result\":\"\xe9\t\\ud83d\"}\n{\"id\":\"aod-3-prompt\",\"result\":\"x"), uint8(3))
 	f.Add([]byte("\x00\n{\n"+strings.Repeat("[", 100)+"\nhalf a li"), uint8(2))
 	fuzzbound.Run(f, func(t *testing.T, stdout []byte, cut uint8) {
 		writes := func(p *program, line string) {
@@ -93,6 +95,21 @@ func FuzzRPCFraming(f *testing.F) {
 			if err != nil || !bytes.Equal(m.body, body) {
 				t.Errorf("what was framed isn't read again: %v", err)
 			}
+		}
+	})
+}
+
+// FuzzMend holds that what is JSON stays what it is, and that mending ends.
+func FuzzMend(f *testing.F) {
+	f.Add([]byte(`{"a":"\u00e9\\\"","b":[1e400,null]}`))
+	f.Add([]byte("\x1b]\x1b\\\x1b[0m\uFEFF{\"a\":NaN,\"\t\":-Infinity}\xff"))
+	fuzzbound.Run(f, func(t *testing.T, text []byte) {
+		mended := mend(text)
+		if again := mend(mended); strictjson.Check(mended, strictjson.Rules{}) == nil && !bytes.Equal(again, mended) {
+			t.Errorf("%q is mended to %q, and that to %q", text, mended, again)
+		}
+		if strictjson.Check(text, strictjson.Rules{}) == nil && !bytes.Equal(text, mended) {
+			t.Errorf("%q is JSON, and was mended to %q", text, mended)
 		}
 	})
 }

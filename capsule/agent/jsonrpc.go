@@ -17,10 +17,14 @@ type rpcMessage struct {
 	failure        any // the error object of an answer; nil: none
 }
 
-// readRPC reads a message; ok is false for what isn't one.
-func readRPC(body []byte) (m rpcMessage, ok bool) {
-	document, err := decode(body)
-	if err != nil || textAt(document, "jsonrpc") != "2.0" {
+// rpcEnds reports whether a message whose first fields are these answers the pending request.
+func rpcEnds(fields map[string]string, s State) bool {
+	return fields["id"] == s.Pending && fields["method"] == ""
+}
+
+// readRPC makes a message of a document; ok is false for what isn't one.
+func readRPC(document any) (m rpcMessage, ok bool) {
+	if textAt(document, "jsonrpc") != "2.0" {
 		return m, false
 	}
 	m = rpcMessage{
@@ -51,7 +55,7 @@ func (m rpcMessage) err() error {
 	}
 	code, _ := at(m.failure, "code").(json.Number)
 	return programError("the program answered with error %s: %s", fault.Quote(code.String()),
-		fault.Quote(textAt(m.failure, "message")))
+		fault.Quote(reasonOf(m.failure)))
 }
 
 func rpcRequest(id, method string, params any) []byte {
@@ -68,10 +72,10 @@ func rpcResult(id, result any) []byte {
 
 // rpcUnasked is what a message says that answers nothing and that the protocol has no further
 // meaning for: a request is refused, and a notification is progress.
-func rpcUnasked(m rpcMessage, body []byte) meaning {
+func rpcUnasked(m rpcMessage) meaning {
 	switch {
 	case m.method == "":
-		return strange(body)
+		return strange
 	case m.id != nil:
 		return rpcRefuse(m)
 	}

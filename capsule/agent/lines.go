@@ -5,8 +5,6 @@ import (
 	"bytes"
 	"errors"
 	"io"
-
-	"github.com/agent-on-demand/aod/internal/wire/strictjson"
 )
 
 // readLines reads an output with a JSON document a line. Lines that are none are counted and
@@ -58,12 +56,10 @@ func (f *finds) noteLine(line []byte, ok bool) {
 		return
 	}
 	document, err := any(nil), error(nil)
-	if ok && line[0] == '{' {
-		if err = checkValues(line); err == nil {
-			document, err = strictjson.Decode(line)
-		}
+	if ok {
+		document, err = decode(line)
 	}
-	if !ok || err != nil || line[0] != '{' {
+	if _, is := document.(map[string]any); !is || err != nil {
 		f.skipped++
 		return
 	}

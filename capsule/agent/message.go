@@ -17,14 +17,14 @@ const (
 	MaxMessage = 8 << 20  // bytes of one message; a longer one is skipped
 	MaxTurn    = 64 << 20 // bytes of stdout for one request; more end the turn
 	maxValues  = 250_000  // of one document: texts, numbers, arrays, objects
-	maxHeaders = 64 << 10 // bytes of the headers of one message; also the size of the buffer
+	maxHeaders = 64 << 10 // bytes of the headers of one message, and of its begin; also the size of the buffer
 )
 
 // message is what a program wrote between two borders.
 type message struct {
 	body    []byte
 	size    int64 // bytes of stdout that it took, with its line end or its headers
-	tooLong bool  // more than MaxMessage; it has no body
+	tooLong bool  // more than MaxMessage: the body is no more than its begin
 }
 
 // messages takes messages out of a program's stdout.
@@ -61,7 +61,7 @@ func (m *messages) line() (message, error) {
 		part, err := m.from.ReadSlice('\n')
 		size += int64(len(part))
 		if size > MaxMessage {
-			parts = nil
+			parts = parts[:1]
 		} else {
 			parts = append(parts, bytes.Clone(part))
 		}
@@ -111,15 +111,16 @@ func (m *messages) framed() (message, error) {
 // body returns the message of the given length, whose headers were read.
 func (m *messages) body(headers, length int64) (message, error) {
 	read := message{size: headers + length, tooLong: length > MaxMessage}
-	var err error
+	wanted := length
 	if read.tooLong {
-		_, err = io.CopyN(io.Discard, m.from, length)
-	} else {
-		read.body = make([]byte, 0, min(length, maxHeaders))
-		into := bytes.NewBuffer(read.body)
-		_, err = io.CopyN(into, m.from, length)
-		read.body = into.Bytes()
+		wanted = maxHeaders
 	}
+	into := bytes.NewBuffer(make([]byte, 0, min(length, maxHeaders)))
+	_, err := io.CopyN(into, m.from, wanted)
+	if err == nil {
+		_, err = io.CopyN(io.Discard, m.from, length-wanted)
+	}
+	read.body = into.Bytes()
 	if errors.Is(err, io.EOF) {
 		err = io.ErrUnexpectedEOF
 	}
@@ -134,21 +135,21 @@ func frame(framing Framing, body []byte) []byte {
 	return append(body, '\n')
 }
 
-// decode reads the body of a message. Half surrogate pairs are taken, as U+FFFD: programs in
-// JavaScript write them where they cut a text.
+// decode reads the body of a message, or a line of an output: as JSON, or as what is JSON but for
+// odd characters. The error is that of the body as it is.
 func decode(body []byte) (document any, err error) {
-	if err := checkValues(body); err != nil {
+	if err = checkValues(body); err == nil {
+		document, err = strictjson.Decode(body)
+	}
+	if err == nil {
+		return document, nil
+	}
+	mended := mend(body)
+	rules := strictjson.Rules{Ambiguous: true, Unbounded: true, Values: maxValues}
+	if strictjson.Check(mended, rules) != nil {
 		return nil, err
 	}
-	document, err = strictjson.Decode(body)
-	var bad *strictjson.Error
-	if !errors.As(err, &bad) || bad.Problem != strictjson.HalfSurrogate {
-		return document, err
-	}
-	if err := strictjson.Check(body, strictjson.Rules{Ambiguous: true}); err != nil {
-		return nil, err
-	}
-	from := json.NewDecoder(bytes.NewReader(body))
+	from := json.NewDecoder(bytes.NewReader(mended))
 	from.UseNumber()
 	return document, from.Decode(&document)
 }
@@ -162,6 +163,18 @@ func checkValues(document []byte) error {
 	return strictjson.Check(document, strictjson.Rules{Ambiguous: true, Unbounded: true, Values: maxValues})
 }
 
+// fieldsOf returns the texts among the fields of an object up to where it can't be read; of two
+// with one name the first.
+func fieldsOf(begin []byte) map[string]string {
+	fields := map[string]string{}
+	for name, value := range strictjson.Members(mend(begin)) {
+		if _, twice := fields[name]; !twice {
+			fields[name] = strictjson.Text(value)
+		}
+	}
+	return fields
+}
+
 // encode writes a message of ours.
 func encode(v any) []byte {
 	raw, _ := strictjson.Encode(v) // texts, numbers, maps and what was read can be written
@@ -172,6 +185,28 @@ func encode(v any) []byte {
 func at(document any, path ...string) any {
 	found, _ := strictjson.Lookup(document, path)
 	return found
+}
+
+// reasonOf makes a text of what a program tells of a failure: a text, several, or an object with a
+// message. Other data is told as JSON.
+func reasonOf(told any) string {
+	switch told := told.(type) {
+	case nil, bool, json.Number:
+		return ""
+	case []any:
+		var reasons []string
+		for _, each := range told {
+			if reason := reasonOf(each); reason != "" {
+				reasons = append(reasons, reason)
+			}
+		}
+		return strings.Join(reasons, "; ")
+	case map[string]any:
+		if message := textAt(told, "message"); message != "" {
+			return strings.TrimSuffix(message+": "+reasonOf(told["data"]), ": ")
+		}
+	}
+	return text(told)
 }
 
 // textAt returns the text at a path; "" is none.

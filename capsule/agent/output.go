@@ -57,7 +57,7 @@ func ReadOutput(c *Config, r io.Reader, limit int64) (Output, error) {
 	if c.Result.Format != JSON {
 		return Output{Text: cleanText(string(raw))}, nil
 	}
-	document, err := strictjson.Decode(raw)
+	document, err := decode(raw)
 	if err != nil {
 		return Output{}, wrongOutput("agent.result.format says what the program prints: text, json or jsonl",
 			"its output is not one JSON document%s", placeOf(err))
@@ -125,9 +125,7 @@ func (f *finds) note(document any) {
 // no text.
 func (f *finds) output(limit int64) (Output, error) {
 	o := Output{Failed: f.hasError, Skipped: f.skipped, Value: f.text, Text: cleanText(text(f.text))}
-	if s, ok := f.reason.(string); ok {
-		o.Reason = clip(cleanText(s))
-	}
+	o.Reason = clip(cleanText(reasonOf(f.reason)))
 	if !f.hasText && !f.hasError {
 		return o, wrongOutput("see agent.result.text in agent.yaml",
 			"nothing in its output is what agent.result.text looks for")
@@ -145,10 +143,11 @@ func (f *finds) output(limit int64) (Output, error) {
 	return o, nil
 }
 
-// usageOf returns what a program tells of its usage; nil where that is too long.
+// usageOf returns what a program tells of its usage; nil where that is too long, or has a number
+// that not every reader can read.
 func usageOf(told any) json.RawMessage {
 	raw, err := strictjson.Encode(told)
-	if err != nil || len(raw) > maxNote {
+	if err != nil || len(raw) > maxNote || strictjson.Check(raw, strictjson.Rules{}) != nil {
 		return nil
 	}
 	return raw

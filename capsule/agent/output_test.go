@@ -59,7 +59,7 @@ func TestOutputsThatAreWrong(t *testing.T) {
 		says   string
 	}{
 		"a text that is too long":          {Result{}, strings.Repeat("x", limit+1), "more than 1048576 bytes"},
-		"no document":                      {Result{Format: JSON}, "{\"secret-name\":1,\"secret-name\":2}", "not one JSON document (line 1"},
+		"no document":                      {Result{Format: JSON}, "{\"secret-name\":1,\"secret-name\":x}", "not one JSON document (line 1"},
 		"two documents":                    {Result{Format: JSON}, "{} {}", "not one JSON document"},
 		"a document that is too deep":      {Result{Format: JSON}, strings.Repeat("[", 10_000), "not one JSON document"},
 		"no line that is looked for":       {claude, "{\"type\":\"system\"}\n", "nothing in its output"},

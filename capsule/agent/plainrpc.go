@@ -1,8 +1,6 @@
 package agent
 
 import (
-	"strings"
-
 	"github.com/agent-on-demand/aod/api/fault"
 )
 
@@ -46,15 +44,17 @@ func fillParams(template any, v Values) any {
 // stop is nil: JSON-RPC has no word for it.
 func (plainRPC) stop(State) []byte { return nil }
 
-func (p plainRPC) decode(body []byte, s State, _ *strings.Builder) meaning {
-	m, ok := readRPC(body)
+func (plainRPC) ends(fields map[string]string, s State) bool { return rpcEnds(fields, s) }
+
+func (p plainRPC) hear(document any, s State, _ *speech) meaning {
+	m, ok := readRPC(document)
 	switch {
 	case !ok:
-		return strange(body)
+		return strange
 	case m.answers(s.Pending):
 		return p.answered(m)
 	}
-	return rpcUnasked(m, body)
+	return rpcUnasked(m)
 }
 
 // answered is the end of the turn.

@@ -53,7 +53,13 @@ func (p *program) heard(text string) (times int) {
 
 // pipes opens its streams for one process of ours.
 func (p *program) pipes(since int64) Pipes {
-	return Pipes{Stdin: stdinOf{p}, Stdout: &stdoutOf{p: p, at: since}}
+	return Pipes{Stdin: stdinOf{p}, Stdout: &stdoutOf{p: p, at: since}, Written: p.written}
+}
+
+func (p *program) written() (int64, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return int64(len(p.stdout)), nil
 }
 
 type stdinOf struct{ p *program }
@@ -201,7 +207,7 @@ func acpAgent(p *program, line string) {
 			`{"jsonrpc":"2.0","id":`+idOf(line)+`,"result":null}`)
 	case strings.Contains(line, `"session/prompt"`):
 		p.says(update(`{"sessionUpdate":"agent_thought_chunk","content":{"type":"text","text":"hm"}}`),
-			update(`{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"One, "}}`),
+			update(`{"sessionUpdate":"agent_message_chunk","messageId":"m","content":{"type":"text","text":"One, "}}`),
 			update(`{"sessionUpdate":"plan","entries":[{"content":"look"},{"content":"edit"}]}`),
 			`{"jsonrpc":"2.0","id":"f1","method":"fs/read_text_file","params":{"path":"/etc/passwd"}}`,
 			update(`{"sessionUpdate":"tool_call","toolCallId":"c1","title":"Edit it","status":"pending"}`),
@@ -209,7 +215,7 @@ func acpAgent(p *program, line string) {
 				`"options":[{"kind":"allow_once","name":"Yes","optionId":"y"},{"kind":"reject_once","name":"No","optionId":"n"}]}}`)
 	case strings.Contains(line, `"outcome"`):
 		p.says(update(`{"sessionUpdate":"tool_call_update","toolCallId":"c1","title":"Edited","status":"completed"}`),
-			update(`{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"two."}}`),
+			update(`{"sessionUpdate":"agent_message_chunk","messageId":"m","content":{"type":"text","text":"two."}}`),
 			`{"jsonrpc":"2.0","id":`+prompt()+`,"result":{"stopReason":"end_turn","usage":{"totalTokens":3}}}`)
 	}
 }

@@ -33,20 +33,21 @@ func (streamJSON) stop(s State) []byte {
 	})
 }
 
-func (p streamJSON) decode(body []byte, _ State, said *strings.Builder) meaning {
-	line, err := decode(body)
+func (streamJSON) ends(fields map[string]string, _ State) bool { return fields["type"] == "result" }
+
+func (p streamJSON) hear(line any, s State, said *speech) meaning {
 	kind := textAt(line, "type")
 	switch {
-	case err != nil || kind == "":
-		return strange(body)
+	case kind == "":
+		return strange
 	case kind == "assistant":
 		return meaning{events: assistantEvents(line, said)}
 	case kind == "user":
 		return meaning{events: toolResults(line)}
-	case kind == "result":
-		return p.result(line, said.String())
+	case kind == "result" && s.Pending != "":
+		return p.result(line, said.text.String())
 	case kind == "control_request":
-		return p.control(line, body)
+		return p.control(line)
 	case kind == "stream_event": // parts of what comes whole as "assistant"
 		return meaning{}
 	}
@@ -60,14 +61,19 @@ func (p streamJSON) decode(body []byte, _ State, said *strings.Builder) meaning 
 	return h
 }
 
-// assistantEvents are what a message of the model has: text, thoughts and calls of tools.
-func assistantEvents(line any, said *strings.Builder) (events []Event) {
+// assistantEvents are what a message of the model has: text, thoughts and calls of tools. What it
+// says to a tool of its own isn't the answer.
+func assistantEvents(line any, said *speech) (events []Event) {
+	if textAt(line, "parent_tool_use_id") != "" {
+		said = &speech{}
+	}
 	for _, block := range listAt(line, "message", "content") {
 		e := Event{Raw: encode(block)}
 		switch textAt(block, "type") {
 		case "text":
 			e.Kind, e.Text = EventText, textAt(block, "text")
-			said.WriteString(e.Text)
+			said.add(e.Text, "")
+			said.part()
 		case "thinking":
 			e.Kind, e.Text = EventThought, textAt(block, "thinking")
 		case "tool_use":
@@ -93,7 +99,7 @@ func toolResults(line any) (events []Event) {
 // result is the end of a turn.
 func (streamJSON) result(line any, said string) meaning {
 	end := &ending{reply: Reply{
-		Text: cmp.Or(textAt(line, "result"), said),
+		Text: cmp.Or(text(at(line, "structured_output")), textAt(line, "result"), said),
 		Stop: fault.Cut(textAt(line, "subtype"), maxID),
 	}}
 	if usage := at(line, "usage"); usage != nil {
@@ -106,17 +112,18 @@ func (streamJSON) result(line any, said string) meaning {
 	}
 	if failed, _ := at(line, "is_error").(bool); failed || strings.HasPrefix(end.reply.Stop, "error") {
 		end.err = programError("the program ended the turn with %s: %s",
-			fault.Quote(cmp.Or(end.reply.Stop, "an error")), fault.Quote(textAt(line, "result")))
+			fault.Quote(cmp.Or(end.reply.Stop, "an error")),
+			fault.Quote(cmp.Or(textAt(line, "result"), reasonOf(at(line, "errors")), reasonOf(at(line, "error")))))
 	}
 	return h
 }
 
 // control is a request of the program: for a permission, or for what isn't offered.
-func (streamJSON) control(line any, body []byte) meaning {
+func (streamJSON) control(line any) meaning {
 	id, request := askedKey(textAt(line, "request_id")), at(line, "request")
 	switch {
 	case id == "":
-		return strange(body)
+		return strange
 	case textAt(request, "subtype") != "can_use_tool":
 		refusal := map[string]any{"subtype": "error", "request_id": id, "error": "AOD offers no such request"}
 		return meaning{

@@ -46,14 +46,19 @@ type speaker interface {
 	first(s State) step
 	// request is the message of a step. Its id is s.Pending.
 	request(to step, s State, prompt string) []byte
-	// hear says what a message means. said has what was said since the pending request.
-	decode(body []byte, s State, said *strings.Builder) meaning
+	// hear says what a message means, which was read as JSON. said has what was said since the
+	// pending request; where s has none, nothing is an answer.
+	hear(document any, s State, said *speech) meaning
+	// ends reports whether a message would end the turn that can't be read: of its fields it has
+	// the first ones.
+	ends(fields map[string]string, s State) bool
 	// stop is the message that ends the turn early; nil: there is none.
 	stop(s State) []byte
 }
 
 // meaning is what a message of the program means.
 type meaning struct {
+	strange bool // it isn't of the protocol
 	events  []Event
 	session string // the program's id of the session
 	send    []byte // an answer that needs no thought
@@ -72,10 +77,42 @@ type ending struct {
 func ended(err error) meaning { return meaning{end: &ending{err: err}} }
 
 // strange is a message that isn't of the protocol.
-func strange(body []byte) meaning {
-	begins := strings.ToValidUTF8(string(body[:min(len(body), maxStrange)]), "\uFFFD")
-	return meaning{events: []Event{{Kind: EventStrange, Text: fault.OneLine(begins)}}}
+var strange = meaning{strange: true}
+
+// told is what is told of a strange message.
+func (m message) told() string {
+	if m.tooLong {
+		return "a message of more than 8 MiB"
+	}
+	return fault.OneLine(strings.ToValidUTF8(string(m.body[:min(len(m.body), maxStrange)]), "\uFFFD"))
 }
+
+// speech is what was said since the pending request.
+type speech struct {
+	text   strings.Builder
+	parted bool   // what is said next is another message
+	id     string // of the message that goes on; "": it has none
+}
+
+// add has more of what was said. An id that differs, where there are ids, says that it is another
+// message; a blank line parts that from the one before.
+func (s *speech) add(text, id string) {
+	if text == "" {
+		return
+	}
+	another := s.parted
+	if id != "" && s.id != "" {
+		another = id != s.id
+	}
+	if another && s.text.Len() > 0 {
+		s.text.WriteString("\n\n")
+	}
+	s.text.WriteString(text)
+	s.parted, s.id = false, id
+}
+
+// part ends the message that goes on.
+func (s *speech) part() { s.parted = true }
 
 // turn is what a dialog knows of the turn that it is in.
 type turn struct {
@@ -83,7 +120,7 @@ type turn struct {
 	prompt   string
 	events   []Event // that aren't kept yet
 	told     int     // events since the pending request
-	said     strings.Builder
+	said     speech
 	requests []string // of the program, by id, since the pending request
 	open     *asked   // the one that waits for its answer
 	stopping bool
@@ -158,10 +195,14 @@ func (t *turn) request(ctx context.Context, to step, s State) error {
 	s.Next++
 	s.Pending = "aod-" + strconv.FormatInt(s.Next, 10) + "-" + string(to)
 	s.Since = t.at
+	var err error
+	if s.Border, err = t.written(); err != nil {
+		return err
+	}
 	if err := t.keep(ctx, s); err != nil {
 		return err
 	}
-	t.said.Reset()
+	t.said = speech{}
 	t.requests, t.told = nil, 0
 	return t.in.write(ctx, t.speaker.request(to, t.state, t.prompt))
 }
@@ -209,15 +250,44 @@ func (t *turn) take(ctx context.Context, m message) (*ending, error) {
 	return nil, nil
 }
 
-// understand says what a message means.
+// understand says what a message means. One that the program wrote before it was asked answers
+// nothing, and what it says is no part of the answer.
 func (t *turn) understand(m message) meaning {
-	switch {
-	case m.tooLong:
-		return meaning{events: []Event{{Kind: EventStrange, Text: "a message of more than 8 MiB"}}}
-	case len(m.body) == 0:
+	if len(m.body) == 0 {
 		return meaning{}
 	}
-	return t.speaker.decode(m.body, t.state, &t.said)
+	s, said := t.state, &t.said
+	early := t.at+m.size <= s.Border
+	if early {
+		s.Pending, said = "", &speech{}
+	}
+	h := t.heard(m, s, said)
+	if h.strange {
+		h.events = []Event{{Kind: EventStrange, Text: m.told()}}
+	}
+	for i := range h.events {
+		if early && h.events[i].Kind == EventText {
+			h.events[i].Kind = EventProgress
+		}
+	}
+	return h
+}
+
+// heard is what a message means to the protocol. Where the end of the turn can't be read, that is
+// its end: no other one comes.
+func (t *turn) heard(m message, s State, said *speech) meaning {
+	why := "it has more than 8 MiB"
+	if !m.tooLong {
+		document, err := decode(m.body)
+		if err == nil {
+			return t.speaker.hear(document, s, said)
+		}
+		why = "it is no JSON" + placeOf(err)
+	}
+	if s.Pending != "" && t.speaker.ends(fieldsOf(m.body), s) {
+		return ended(programError("the end of the turn can't be read: %s", why))
+	}
+	return strange
 }
 
 // end ends the turn with a message that isn't kept as acted on: a process that goes on with the
@@ -289,6 +359,7 @@ type dialog struct {
 	replayed int64     // what of stdout an earlier process has acted on
 	at       int64     // how much of it this one has
 	rest     []message // that were read and not heard
+	written  func() (int64, error)
 	broken   bool
 	closing  sync.Once
 }

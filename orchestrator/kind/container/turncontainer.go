@@ -249,7 +249,7 @@ func (s *sessionContainer) connect(v *liveContainer) error {
 		return errors.Join(err, feed.Close())
 	}
 	v.journal = &turnJournal{feed: feed, tail: tail}
-	pipes := agent.Pipes{Stdin: v.journal, Stdout: tail}
+	pipes := agent.Pipes{Stdin: v.journal, Stdout: tail, Written: tail.Written}
 	v.dialog, err = agent.NewDialog(s.config.Protocol, pipes, s.talk.Agent, v.journal,
 		agent.Options{Dir: s.startDir(), RPC: s.config.RPC, Result: s.config.Result})
 	if err == nil {

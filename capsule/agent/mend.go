@@ -1,0 +1,83 @@
+package agent
+
+import (
+	"bytes"
+	"fmt"
+)
+
+// mend makes JSON of what programs write in its place: a byte order mark, a terminal's colours and
+// other control characters around values are left out, those in strings are escaped, NaN and
+// Infinity become null, and bytes that are no UTF-8 become U+FFFD. What else is wrong stays.
+func mend(text []byte) []byte {
+	text = bytes.ToValidUTF8(text, []byte("\uFFFD"))
+	mended := make([]byte, 0, len(text))
+	quoted := false
+	for len(text) > 0 {
+		n, as := oddity(text, quoted)
+		if len(mended) == 0 && n == 0 && !bytes.ContainsAny(text[:1], "{[\" \t\r\n") {
+			return nil // no object, array or text begins here
+		}
+		if n == 0 {
+			n = 1
+			for n < len(text) && isPlain(text[n-1]) && isPlain(text[n]) {
+				n++
+			}
+			as = text[:n]
+			if quoted && text[0] == '\\' && len(text) > 1 {
+				n, as = 2, text[:2]
+			}
+			quoted = quoted != (text[0] == '"')
+		}
+		mended, text = append(mended, as...), text[n:]
+	}
+	return mended
+}
+
+// isPlain reports whether a byte begins nothing that ends a text or may be odd.
+func isPlain(c byte) bool {
+	return c >= 0x20 && c < 0x80 && !bytes.ContainsRune([]byte(`"\NI-`), rune(c))
+}
+
+// nonNumbers are what JSON has no number for.
+var nonNumbers = [][]byte{[]byte("NaN"), []byte("Infinity"), []byte("-Infinity")}
+
+// oddity returns how many bytes of a text aren't JSON, and what stands for them.
+func oddity(text []byte, quoted bool) (n int, as []byte) {
+	switch c := text[0]; {
+	case quoted && c < 0x20:
+		return 1, fmt.Appendf(nil, "\\u%04x", c)
+	case quoted:
+		return 0, nil
+	case c == 0x1b:
+		return escapeSequence(text), nil
+	case c < 0x20 && c != '\t' && c != '\n' && c != '\r':
+		return 1, nil
+	case bytes.HasPrefix(text, []byte("\uFEFF")):
+		return len("\uFEFF"), nil
+	}
+	for _, word := range nonNumbers {
+		if bytes.HasPrefix(text, word) {
+			return len(word), []byte("null")
+		}
+	}
+	return 0, nil
+}
+
+// escapeSequence returns the length of a terminal's escape sequence, at which a text begins.
+func escapeSequence(text []byte) int {
+	if len(text) < 2 {
+		return len(text)
+	}
+	switch text[1] {
+	case '[': // parameters, and a letter
+		end := bytes.IndexFunc(text[2:], func(r rune) bool { return r >= '@' && r <= '~' })
+		return 2 + end + 1
+	case ']': // a title or a link, up to BEL or ESC \
+		if end := bytes.IndexAny(text[2:], "\a\x1b"); end >= 0 && text[2+end] == '\a' {
+			return 2 + end + 1
+		} else if end >= 0 {
+			return 2 + end + min(2, len(text)-2-end)
+		}
+	}
+	return 2
+}
