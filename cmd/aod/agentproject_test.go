@@ -87,15 +87,18 @@ func workOnAProject(t *testing.T, alive bool) {
 	}
 	s.aod("apply", session, "--dir", dir)
 	s.aod("diff", session)
+	s.hears(session, "append a.txt", "/workspace/project; a.txt link slow.txt sub/b.txt; ")
+	s.aod("apply", session, "--dir", dir) // what was applied has changed once more
+	holds(t, dir, map[string]string{"a.txt": "one\nmore\nmore\n"})
 	s.hears(session, "remove sub/b.txt", "/workspace/project; a.txt link slow.txt; ")
 	s.aod("apply", session, "--dir", dir) // only what is new
-	holds(t, dir, map[string]string{"a.txt": "one\nmore\n", "slow.txt": "slow\nmore\n"})
+	holds(t, dir, map[string]string{"a.txt": "one\nmore\nmore\n", "slow.txt": "slow\nmore\n"})
 	if said, code := s.command("apply", session, "--dir", dir); code != 0 || !strings.Contains(said, "applied already") {
 		t.Errorf("a second apply: %d %s", code, said)
 	}
 	s.restored(func(after *server) {
 		after.hears(session, "append a.txt new", "/workspace/project; a.txt link new slow.txt; ")
-		if got := after.aod("diff", session); !strings.Contains(got, "M a.txt 14 B\n") || !strings.Contains(got, "D sub/b.txt") || !strings.Contains(got, "A new") {
+		if got := after.aod("diff", session); !strings.Contains(got, "M a.txt 19 B\n") || !strings.Contains(got, "D sub/b.txt") || !strings.Contains(got, "A new") {
 			t.Errorf("from the backup: %q", got)
 		}
 		_, _ = after.client.Sessions.Close(t.Context(), session)

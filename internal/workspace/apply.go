@@ -17,9 +17,9 @@ import (
 type ApplyOptions struct {
 	Run   string // whose changes they are: a killed apply of another one has to be ended first
 	Check bool   // nothing is written; what would keep the changes out is said
-	// Further says that a part of the changes may be there already, as those of the earlier turns
-	// of a session.
-	Further bool
+	// Earlier returns what the earlier turns of a session made; nil: it is no session. What was applied
+	// of them may be there already, and is changed further.
+	Earlier func() ([]api.Change, error)
 	// Repositories lets changes make, or change, a repository that isn't in a .git: a fixture. Git
 	// and the like start programs that a repository names.
 	Repositories bool
@@ -61,6 +61,7 @@ type applying struct {
 	root    *os.Root
 	opts    ApplyOptions
 	changes []api.Change
+	earlier map[Entry]bool // what the files were after earlier turns; nil: nobody has asked
 	stage   *stage
 }
 
@@ -170,11 +171,18 @@ func (a *applying) check(begun bool) error {
 			if begun {
 				continue
 			}
-			if done++; a.opts.Further {
+			if done++; a.opts.Earlier != nil {
 				continue
 			}
 		}
-		if why = conflict(c, now, why); why != "" {
+		odd := why != ""
+		if why = conflict(c, now, why); why == "" {
+			continue
+		}
+		switch applied, err := a.isEarlier(c.Path, now); {
+		case err != nil:
+			return err
+		case odd || !applied:
 			found = append(found, fault.Finding{File: c.Path, Message: why})
 		}
 	}
@@ -193,7 +201,30 @@ func (a *applying) check(begun bool) error {
 	return fault.New(fault.Conflict, "%d of the %d changed files aren't any more what the run got: nothing was written",
 		len(found), len(a.changes)).
 		WithFindings(found).
-		WithHint("run the agent again on the files as they are, or take the patch: aod diff RUN --patch | git apply -3")
+		WithHint("run the agent again on the files as they are, or merge the patch in a git repository: "+
+			"git add -A && aod diff %s --patch | git apply -3", a.opts.Run)
+}
+
+// isEarlier reports whether what stands at a path is what an earlier turn of the session made of it:
+// nobody loses what the agent itself goes on with.
+func (a *applying) isEarlier(name string, now Entry) (bool, error) {
+	if a.opts.Earlier == nil {
+		return false, nil
+	}
+	if a.earlier == nil {
+		made, err := a.opts.Earlier()
+		if err != nil {
+			return false, err
+		}
+		a.earlier = map[Entry]bool{}
+		for _, c := range made {
+			was := after(c)
+			was.Path = c.Path
+			a.earlier[was] = true
+		}
+	}
+	now.Path = name
+	return a.earlier[now], nil
 }
 
 // conflict says what keeps a change from being written; "" if nothing does.

@@ -5,6 +5,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/cmd/aod/cli"
 	"github.com/agent-on-demand/aod/internal/workspace"
@@ -27,7 +28,7 @@ func ApplyCommand(env *cli.Env) *cobra.Command {
 must still be what the run got; else nothing is written, and each conflict is named. Nothing is
 written through a link or into .git, and no repository is made: git and the like start programs
 that one names. A killed apply is ended by the same command. Of a session it is what its turns
-made so far: what was applied after an earlier turn may be there already.`,
+made so far: what was applied after an earlier turn may be there already, or is changed further.`,
 		Example: "  aod apply 0198c0de-…\n  aod apply 0198c0de-… --check\n  aod apply 0198c0de-… --dir ~/src/shop",
 		Args:    cli.Exactly(1, "the id of a run or a session"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -51,8 +52,10 @@ func apply(ctx context.Context, env *cli.Env, id string, flags applyFlags) error
 		return err
 	}
 	opts := workspace.ApplyOptions{
-		Run: of.id, Check: flags.check, Further: of.listed != nil,
-		Repositories: flags.repositories, Open: of.open(ctx),
+		Run: of.id, Check: flags.check, Repositories: flags.repositories, Open: of.open(ctx),
+	}
+	if of.session != "" {
+		opts.Earlier = func() ([]api.Change, error) { return of.earlier(ctx) }
 	}
 	err = workspace.Apply(flags.dir, found.Changes, opts)
 	if fault.Is(err, fault.Exists) {

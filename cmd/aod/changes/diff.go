@@ -53,10 +53,11 @@ too. aod apply brings the changes back.`,
 
 // changesOf has what a run changed.
 type changesOf struct {
-	id     string
-	dir    string         // of a run of this machine
-	server *client.Client // of another run
-	listed []byte         // of the turns of a session up to this run; nil: it isn't one of those
+	id      string
+	dir     string         // of a run of this machine
+	server  *client.Client // of another run
+	session string         // whose turn it is; "": none's
+	listed  []byte         // of the turns of a session up to this run; nil: it isn't one of those
 }
 
 // changes finds a run on this machine, or a run or a session on a server.
@@ -73,10 +74,38 @@ func changes(ctx context.Context, env *cli.Env, id string) (changesOf, error) {
 		return changesOf{id: id, dir: runlist.History(env).ChangesDir(id)}, nil
 	}
 	if _, err := server.Sessions.Get(ctx, id); err != nil { // then it is a run, or the server says what is wrong
-		return changesOf{id: id, server: server}, nil //nolint:nilerr // the next request has the same error
+		record, err := server.Runs.Get(ctx, id)
+		return changesOf{id: id, server: server, session: record.Session}, err
 	}
 	turn, listed, err := server.Changes.OfSession(ctx, id)
-	return changesOf{id: turn, server: server, listed: listed}, err
+	return changesOf{id: turn, server: server, session: id, listed: listed}, err
+}
+
+// maxEarlier bounds how many turns of a session are looked at.
+const maxEarlier = 200
+
+// earlier returns what the newest turns of the session made of its workspace, each of them. What was
+// removed of them is left out.
+func (c changesOf) earlier(ctx context.Context) (made []api.Change, err error) {
+	left := maxEarlier
+	for turn, err := range c.server.Runs.List(ctx, api.Filter{Session: c.session}) {
+		if left--; err != nil || left < 0 {
+			return made, err
+		}
+		raw, err := c.server.Changes.List(ctx, turn.ID)
+		if fault.KindOf(err) == fault.NotFound || fault.KindOf(err) == fault.Conflict {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		found, err := workspace.ReadChanges(raw)
+		if err != nil {
+			return nil, err
+		}
+		made = append(made, found.Changes...)
+	}
+	return made, nil
 }
 
 func (c changesOf) list(ctx context.Context) (api.Changes, error) {
