@@ -28,7 +28,33 @@ type Unit struct {
 	Policy       *UnitPolicy     `json:"policy,omitempty"` // nil where there is no version that could be run
 	InputSchema  json.RawMessage `json:"input_schema,omitempty"`
 	OutputSchema json.RawMessage `json:"output_schema,omitempty"`
+	Agent        *UnitAgent      `json:"agent,omitempty"`  // nil in lists, and of other units than wrapped agents
 	Status       *UnitStatus     `json:"status,omitempty"` // nil in lists
+}
+
+// UnitAgent is how a wrapped agent is called.
+type UnitAgent struct {
+	Type       string         `json:"type"`    // "json-rpc", or its patterns as "stdin-stdout"
+	Enabled    bool           `json:"enabled"` // else its runs are refused
+	Command    []string       `json:"command"`
+	Flags      map[string]any `json:"flags,omitempty"`
+	Dir        string         `json:"dir"` // where it starts
+	Mode       string         `json:"mode"`
+	Input      string         `json:"input"`
+	Output     string         `json:"output"`
+	InputFile  string         `json:"input_file,omitempty"`
+	OutputFile string         `json:"output_file,omitempty"`
+	Protocol   string         `json:"protocol,omitempty"`
+	Env        []string       `json:"env,omitempty"`        // names
+	CallerEnv  []string       `json:"caller_env,omitempty"` // names that a caller may set
+	Approval   string         `json:"approval"`
+	Session    *AgentSession  `json:"session,omitempty"` // nil of one that has none
+}
+
+// AgentSession is how long the sessions of a wrapped agent live.
+type AgentSession struct {
+	Idle      string `json:"idle"`       // after which its container ends
+	KeepAlive bool   `json:"keep_alive"` // one process for all turns
 }
 
 // UnitStatus is what goes on with a unit.

@@ -180,7 +180,7 @@ func TestMessagesHaveBoundaries(t *testing.T) {
 		return `{"type":"assistant",` + more + `"message":{"content":[{"type":"text","text":"` + text + `"}]}}`
 	}
 	p := prompts(lineAgent, `"type":"user"`, []string{said("a", ""), said("of a subagent", `"parent_tool_use_id":"t",`), said("b", ""), `{"type":"result"}`})
-	if reply, err := dialogOf(t, StreamJSON, p, State{}, &journal{}).Turn(t.Context(), "hello"); err != nil || reply.Text != "a\n\nb" {
+	if reply, err := dialogOf(t, StreamJSON, p, State{}, &journal{}).Turn(t.Context(), "hello"); err != nil || reply.Text != "ab" {
 		t.Errorf("of lines: %q, %v", reply.Text, err)
 	}
 }

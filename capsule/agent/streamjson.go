@@ -73,7 +73,6 @@ func assistantEvents(line any, said *speech) (events []Event) {
 		case "text":
 			e.Kind, e.Text = EventText, textAt(block, "text")
 			said.add(e.Text, "")
-			said.part()
 		case "thinking":
 			e.Kind, e.Text = EventThought, textAt(block, "thinking")
 		case "tool_use":

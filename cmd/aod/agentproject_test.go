@@ -89,7 +89,7 @@ func workOnAProject(t *testing.T, alive bool) {
 	s.aod("diff", session)
 	s.hears(session, "append a.txt", "/workspace/project; a.txt link slow.txt sub/b.txt; ")
 	s.aod("apply", session, "--dir", dir) // what was applied has changed once more
-	holds(t, dir, map[string]string{"a.txt": "one\nmore\nmore\n"})
+	holds(t, dir, map[string]string{"a.txt": "one\nmore\nmore\n", "slow.txt": "slow\nmore\n", "sub/b.txt": "two\n"})
 	s.hears(session, "remove sub/b.txt", "/workspace/project; a.txt link slow.txt; ")
 	s.aod("apply", session, "--dir", dir) // only what is new
 	holds(t, dir, map[string]string{"a.txt": "one\nmore\nmore\n", "slow.txt": "slow\nmore\n"})

@@ -98,6 +98,20 @@ func (h runHandlers) output(c echo.Context, id string) error {
 	return reply(c, http.StatusOK, record.Output)
 }
 
+// get tells of a run as it is, or with ?wait= at its end.
+func (h runHandlers) get(c echo.Context, id string) error {
+	q := queryOf(c, "wait")
+	wait := q.wait()
+	if q.err != nil {
+		return q.err
+	}
+	record, err := h.svc.Runs.Get(c.Request().Context(), id)
+	if err == nil && wait > 0 {
+		record, err = h.waits.await(c.Request().Context(), record, wait)
+	}
+	return replied(c, record, err)
+}
+
 func hasOutput(record api.Record) bool {
 	return len(record.Output) > 0 && !bytes.Equal(record.Output, []byte("null"))
 }

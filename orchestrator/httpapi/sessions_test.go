@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/agent-on-demand/aod/api"
 )
 
@@ -13,7 +15,16 @@ func TestASessionOverHTTP(t *testing.T) {
 	s := newServer(t, nil)
 	write(t, filepath.Join(s.sources, "talker", "Dockerfile"), "FROM base:1\n")
 	write(t, filepath.Join(s.sources, "talker", "agent.yaml"),
-		"name: talker\nkind: agent\nagent: {command: [talk], mode: interactive, protocol: acp}\nsession: {keep_alive: true}\n")
+		"name: talker\nkind: agent\nagent: {command: [talk], flags: {model: m}, env: {GREETING: hello}, mode: interactive, protocol: acp}\nsession: {keep_alive: true}\n")
+	shown := decode[api.Unit](t, s.do("GET", "/v1/units/talker", "").wants(t, 200))
+	want := &api.UnitAgent{
+		Type: "json-rpc", Enabled: true, Command: []string{"talk"}, Flags: map[string]any{"model": "m"}, Dir: "/workspace",
+		Mode: "interactive", Input: "stdin", Output: "stdout", Protocol: "acp", Env: []string{"GREETING"}, Approval: "deny",
+		Session: &api.AgentSession{Idle: "30m", KeepAlive: true},
+	}
+	if diff := cmp.Diff(want, shown.Agent); diff != "" || shown.Concurrency != 10 || shown.Access != "read-only" {
+		t.Errorf("%s %d %s", diff, shown.Concurrency, shown.Access)
+	}
 	s.do("POST", "/v1/sessions", `{"unit":"actor"}`).wants(t, 409)
 	s.do("POST", "/v1/sessions", `{"unit":"nobody"}`).wants(t, 404)
 	s.do("POST", "/v1/sessions", `{"unit":"talker","stray":1}`).wants(t, 400)
@@ -28,6 +39,10 @@ func TestASessionOverHTTP(t *testing.T) {
 	turn := decode[api.Record](t, s.do("POST", to+"/messages", `{"message":"hello"}`).wants(t, 202))
 	if turn.Session != begun.ID || turn.Turn != 1 || string(turn.Input) != `{"message":"hello"}` {
 		t.Errorf("turn: %+v", turn)
+	}
+	s.do("GET", "/v1/runs/"+turn.ID+"?wait=soon", "").wants(t, 400)
+	if ended := decode[api.Record](t, s.do("GET", "/v1/runs/"+turn.ID+"?wait=3m", "").wants(t, 200)); ended.Outcome == "" {
+		t.Errorf("it was waited for: %+v", ended)
 	}
 	a := s.do("POST", to+"/messages?stream=true", `{"message":"again"}`).wants(t, 200)
 	if !strings.Contains(a.body, "event: end") {

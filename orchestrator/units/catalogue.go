@@ -125,6 +125,7 @@ func (c *Catalogue) Show(ctx context.Context, name string) (api.Unit, error) {
 		return api.Unit{}, err
 	}
 	info, err := c.withSchemas(u)
+	info.Agent = c.agentOf(u)
 	if err == nil {
 		info.Status, err = c.opts.Status(ctx, name)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/capsule"
 	"github.com/agent-on-demand/aod/capsule/unit"
+	"github.com/agent-on-demand/aod/client"
 	"github.com/agent-on-demand/aod/cmd/aod/cli"
 	"github.com/agent-on-demand/aod/cmd/aod/complete"
 	"github.com/agent-on-demand/aod/cmd/aod/lookup"
@@ -21,6 +22,7 @@ import (
 	"github.com/agent-on-demand/aod/cmd/aod/runcmd"
 	"github.com/agent-on-demand/aod/cmd/aod/runflags"
 	"github.com/agent-on-demand/aod/cmd/aod/ui"
+	"github.com/agent-on-demand/aod/cmd/aod/units"
 )
 
 // Command is `aod agent`.
@@ -33,7 +35,22 @@ They run unmodified, in the sandbox that capsules have.`,
 		Args: cli.KnownCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(runCommand(env), checkCommand(env), attachCommand(env), sessionsCommand(env))
+	cmd.AddCommand(runCommand(env), showCommand(env), checkCommand(env), attachCommand(env), sessionsCommand(env))
+	return cmd
+}
+
+func showCommand(env *cli.Env) *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:     "show NAME",
+		Short:   "Show how a server calls an agent, and what goes on with it",
+		Example: "  aod agent show reviewer\n  aod agent show reviewer --json | jq .agent",
+		Args:    cli.Exactly(1, "the name of an agent"),
+		RunE: cli.OnServer(env, func(ctx context.Context, server *client.Client, args []string) error {
+			return units.Show(ctx, env, server, args[0], asJSON)
+		}),
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print it as JSON")
 	return cmd
 }
 

@@ -304,7 +304,7 @@ func (u *UnitConfig) turns() []setting {
 			"concurrency",
 			integer{&u.Concurrency, 0, 10_000},
 			"0",
-			"runs of the unit at once; 0 is 1 with access: read-write, else no bound but the server's",
+			"runs of the unit at once; 0 is 1 with access: read-write, else what its agent.yaml says: 10 for an agent",
 		},
 		{
 			"queue",

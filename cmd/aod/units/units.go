@@ -7,6 +7,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -47,7 +49,7 @@ func Command(env *cli.Env) *cobra.Command {
 		Args:    cli.AtMostOne("the name of a unit, or nothing"),
 		RunE: cli.OnServer(env, func(ctx context.Context, server *client.Client, args []string) error {
 			if len(args) == 1 {
-				return showUnit(ctx, env, server, args[0], asJSON)
+				return Show(ctx, env, server, args[0], asJSON)
 			}
 			return listUnits(ctx, env, server, asJSON)
 		}),
@@ -112,7 +114,8 @@ func problemText(unit api.Unit) string {
 	return ""
 }
 
-func showUnit(ctx context.Context, env *cli.Env, server *client.Client, name string, asJSON bool) error {
+// Show prints one unit of a server.
+func Show(ctx context.Context, env *cli.Env, server *client.Client, name string, asJSON bool) error {
 	unit, err := server.Units.Get(ctx, name)
 	if err != nil {
 		return err
@@ -174,6 +177,25 @@ func sizeText(n int64) string {
 	return quantity.SizeText(n)
 }
 
+// agentPage shows how a wrapped agent is called.
+func agentPage(page ui.Page, a api.UnitAgent) {
+	page.Field("agent", ui.Joined(a.Mode, a.Type, a.Protocol))
+	page.Field("command", strings.Join(a.Command, " "))
+	for _, name := range slices.Sorted(maps.Keys(a.Flags)) {
+		page.Field("flag", fmt.Sprintf("%s: %v", name, a.Flags[name]))
+	}
+	page.Field("files", ui.Joined(a.InputFile, a.OutputFile))
+	page.Field("starts in", a.Dir)
+	page.Field("variables", strings.Join(a.Env, ", "))
+	page.Field("callers set", strings.Join(a.CallerEnv, ", "))
+	page.Field("permits", a.Approval)
+	if s := a.Session; s != nil && s.KeepAlive {
+		page.Field("sessions", "one process for all turns, idle for "+s.Idle)
+	} else if s != nil {
+		page.Field("sessions", "a container a turn")
+	}
+}
+
 func unitPage(env *cli.Env, unit api.Unit) {
 	page := ui.Page{Out: env.Out}
 	page.Field("unit", ui.Joined(unit.Name, unit.Kind, ui.Short(unit.Version)))
@@ -196,6 +218,9 @@ func unitPage(env *cli.Env, unit api.Unit) {
 		if s.LastRun != nil {
 			page.Field("last run", ui.Joined(s.LastRun.ID, string(s.LastRun.State.Status()), string(s.LastRun.Outcome)))
 		}
+	}
+	if unit.Agent != nil {
+		agentPage(page, *unit.Agent)
 	}
 	if unit.Concurrency > 0 {
 		page.Field("at once", ui.Plural(unit.Concurrency, "run"))
