@@ -168,17 +168,23 @@ func (b *rpcBinding) refusal(r *refusal) (int, any) {
 
 func (b *rpcBinding) asEvent() bool { return b.events }
 
-// empty implements binding. Version 0.3 has null for nothing.
+// empty implements binding. Version 0.3 has null for nothing, and a bare list.
 func (b *rpcBinding) empty() any {
 	var result any
-	if !b.call.legacy {
+	switch {
+	case !b.call.legacy:
 		result = map[string]any{}
+	case b.call.emptyList.Load():
+		result = []any{}
 	}
 	return map[string]any{"jsonrpc": "2.0", "id": b.id, "result": result}
 }
 
-// silent implements binding. The SDK answers with an envelope that has no result.
-func (b *rpcBinding) silent() bool { return slices.Contains(silences, b.method) }
+// silent implements binding. The SDK answers with an envelope that has no result, or with null for a
+// bare list of nothing.
+func (b *rpcBinding) silent() bool {
+	return slices.Contains(silences, b.method) || b.call.legacy && b.call.emptyList.Load()
+}
 
 // restBinding is HTTP+JSON.
 type restBinding struct {
@@ -230,9 +236,14 @@ func (b *restBinding) look(r *http.Request, body []byte) error {
 
 func (b *restBinding) refusal(r *refusal) (int, any) { return r.rule.status, r.restBody() }
 
-func (b *restBinding) empty() any { return map[string]any{} }
+func (b *restBinding) empty() any {
+	if b.call.emptyList.Load() {
+		return map[string]any{"configs": []any{}}
+	}
+	return map[string]any{}
+}
 
-func (b *restBinding) silent() bool { return false }
+func (b *restBinding) silent() bool { return b.call.legacy && b.call.emptyList.Load() }
 
 func (b *restBinding) asEvent() bool { return false }
 

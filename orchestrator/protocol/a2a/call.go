@@ -20,8 +20,9 @@ type call struct {
 	// SDK made of its parameters.
 	immediate *bool
 
-	reached atomic.Bool // the SDK has called the handler
-	ready   atomic.Bool // the handler has something to tell
+	emptyList atomic.Bool // the answer is a list of nothing
+	reached   atomic.Bool // the SDK has called the handler
+	ready     atomic.Bool // the handler has something to tell
 
 	mu      sync.Mutex
 	failure *refusal // why it told nothing

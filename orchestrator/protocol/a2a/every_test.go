@@ -216,6 +216,36 @@ func TestEveryMethodAnswersAsTheProtocolSays(t *testing.T) {
 	}
 }
 
+// Nothing is an empty list in each binding, and a push is found by its task alone.
+func TestAPushIsFoundByItsTask(t *testing.T) {
+	for _, m := range everyMethods {
+		t.Run(m.name, func(t *testing.T) {
+			w := newHarness(t, func(o *Options) { o.Push = fakePush{map[string]api.Push{}} })
+			w.calls(m.send, "")
+			ask := func(c methodCall) string {
+				path, body := strings.ReplaceAll(c.path, "ID", w.newest()), strings.ReplaceAll(c.body, "ID", w.newest())
+				return strings.Join(strings.Fields(w.read(w.begin(c.verb, path, body), body).body), "")
+			}
+			got := ask(m.pushList)
+			if !strings.Contains(got, `"configs":[]`) && !strings.Contains(got, `"result":[]`) && got != "[]" {
+				t.Errorf("a list of nothing is %s", got)
+			}
+			alone := m.pushGet
+			alone.body = strings.NewReplacer(`,"id":"p"`, "", `,"pushNotificationConfigId":"p"`, "").Replace(alone.body)
+			if alone.body == "" {
+				return // its path has the id
+			}
+			if got := ask(alone); !strings.Contains(got, "pushconfigurationnotfound") {
+				t.Errorf("without one: %s", got)
+			}
+			w.calls(m.pushSet, w.newest())
+			if got := ask(alone); !strings.Contains(got, `"id":"p"`) {
+				t.Errorf("by its task alone: %s", got)
+			}
+		})
+	}
+}
+
 // all wants a body of each method that a binding has in a version, and a card.
 func (w *harness) all(name string) {
 	w.t.Helper()

@@ -22,12 +22,27 @@ func (h *handler) CreateTaskPushConfig(ctx context.Context, req *sdk.PushConfig)
 // GetTaskPushConfig implements a2asrv.RequestHandler.
 func (h *handler) GetTaskPushConfig(ctx context.Context, req *sdk.GetTaskPushConfigRequest) (*sdk.PushConfig, error) {
 	return pushed(ctx, h, req.TaskID, func(run string) (*sdk.PushConfig, error) {
-		config, err := h.push.Push(ctx, run, req.ID)
+		config, err := h.pushOf(ctx, run, req.ID)
 		if fault.Is(err, fault.NotFound) {
-			return nil, refuse(noTask, "the task has no such configuration")
+			return nil, refuse(noTask, "push configuration not found: ListTaskPushNotificationConfigs lists those of the task")
 		}
 		return shownConfig(run, config), err
 	})
+}
+
+// pushOf returns a push of a run; without an id the first one.
+func (h *handler) pushOf(ctx context.Context, run, id string) (api.Push, error) {
+	if id != "" {
+		return h.push.Push(ctx, run, id)
+	}
+	all, err := h.push.Pushes(ctx, run)
+	if err == nil && len(all) == 0 {
+		err = fault.New(fault.NotFound, "the run has no push")
+	}
+	if err != nil {
+		return api.Push{}, err
+	}
+	return all[0], nil
 }
 
 // ListTaskPushConfigs implements a2asrv.RequestHandler.
@@ -40,6 +55,7 @@ func (h *handler) ListTaskPushConfigs(
 		for _, config := range all {
 			answer.Configs = append(answer.Configs, shownConfig(run, config))
 		}
+		callOf(ctx).emptyList.Store(len(all) == 0)
 		return answer, err
 	})
 }

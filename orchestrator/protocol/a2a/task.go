@@ -29,7 +29,7 @@ type tasks struct{ svc Service }
 
 // record returns the run that is a task of the call's agent.
 func (t tasks) record(ctx context.Context, c *call, id sdk.TaskID) (api.Record, error) {
-	unknown := refuse(noTask, "this agent has no such task")
+	unknown := refuse(noTask, "task not found: the agent has none of this id")
 	if id == "" {
 		return api.Record{}, refuse(badParams, "the task's id is missing")
 	}
