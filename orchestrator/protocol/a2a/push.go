@@ -24,7 +24,7 @@ func (h *handler) GetTaskPushConfig(ctx context.Context, req *sdk.GetTaskPushCon
 	return pushed(ctx, h, req.TaskID, func(run string) (*sdk.PushConfig, error) {
 		config, err := h.pushOf(ctx, run, req.ID)
 		if fault.Is(err, fault.NotFound) {
-			return nil, refuse(noTask, "push configuration not found: ListTaskPushNotificationConfigs lists those of the task")
+			return nil, refuse(noTask, "push configuration not found: the task has none of this id")
 		}
 		return shownConfig(run, config), err
 	})
