@@ -36,7 +36,7 @@ func (c *Catalogue) agentOf(u *unit.Unit) *api.UnitAgent {
 
 // agentType says by which pattern a program is called (specification "Agent Wrapper", AgentType).
 func agentType(c *agent.Config) string {
-	if c.Input == agent.JSONRPC || c.Protocol != "" {
+	if c.Input == agent.JSONRPC || c.Protocol == agent.ACP || c.Protocol == agent.PlainRPC {
 		return string(agent.JSONRPC)
 	}
 	return string(c.Input) + "-" + string(c.Output)
