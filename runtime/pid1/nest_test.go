@@ -83,11 +83,11 @@ func (s sandbox) inNest(t *testing.T, f harness, report string, stdout, stderr i
 	}
 	t.Cleanup(func() { c.Close() })
 	streams := sendStreams(t, c, stdout, stderr)
+	name := containerName(t)
+	nested.Store(name, c) // before it begins: its host may send a signal at once
 	if err := json.NewEncoder(c).Encode(append(append(args, "--"), s.program...)); err != nil {
 		t.Fatal(err)
 	}
-	name := containerName(t)
-	nested.Store(name, c)
 	return func() (code int) {
 		defer c.Close()
 		defer nested.Delete(name)
