@@ -36,7 +36,7 @@ func Patterns() []string {
 
 // doors are the two ways in over HTTP: requests without sessions, and sessions.
 type doors struct {
-	stateless, sessions *sdk.StreamableHTTPHandler
+	stateless, sessions bodyDoor
 	visits              visits
 	opening             sync.Mutex
 }
@@ -45,13 +45,13 @@ func newDoors(server *sdk.Server, most int) *doors {
 	get := func(*http.Request) *sdk.Server { return server }
 	return &doors{
 		visits: visits{server: server, most: most, byID: map[string]*visit{}},
-		stateless: sdk.NewStreamableHTTPHandler(get, &sdk.StreamableHTTPOptions{
-			Stateless: true, PropagateRequestCancellation: true, MaxRequestBodyBytes: maxRequest,
+		stateless: bodyDoor{inner: sdk.NewStreamableHTTPHandler(get, &sdk.StreamableHTTPOptions{
+			Stateless: true, PropagateRequestCancellation: true, MaxRequestBodyBytes: 2 * maxRequest,
 			DisableLocalhostProtection: true,
-		}),
-		sessions: sdk.NewStreamableHTTPHandler(get, &sdk.StreamableHTTPOptions{
-			SessionTimeout: sessionTime, MaxRequestBodyBytes: maxRequest, DisableLocalhostProtection: true,
-		}),
+		})},
+		sessions: bodyDoor{session: true, inner: sdk.NewStreamableHTTPHandler(get, &sdk.StreamableHTTPOptions{
+			SessionTimeout: sessionTime, MaxRequestBodyBytes: 2 * maxRequest, DisableLocalhostProtection: true,
+		})},
 	}
 }
 
@@ -82,13 +82,10 @@ func (d *doors) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // read.
 func (d *doors) serve(w http.ResponseWriter, r *http.Request) error {
 	id := r.Header.Get(sessionHeader)
+	door := d.sessions
 	switch {
 	case r.Header.Get(revisionHeader) >= Stateless:
-		if _, err := read(r, maxRequest); err != nil {
-			return err
-		}
-		d.stateless.ServeHTTP(w, r)
-		return nil
+		door = d.stateless
 	case id == "" && r.Method == http.MethodPost:
 		return d.open(w, r)
 	case id != "":
@@ -97,12 +94,12 @@ func (d *doors) serve(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 		defer leave()
-		if _, err := read(r, maxRequest); err != nil {
-			return err
-		}
 	}
-	d.sessions.ServeHTTP(w, r)
-	return nil
+	body, err := read(r, maxRequest)
+	if err == nil {
+		door.serve(w, r, body)
+	}
+	return err
 }
 
 // read reads the body of a POST, for us and for the SDK, which would take an error of ours for a
@@ -126,11 +123,11 @@ func (d *doors) open(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if bytes.Contains(body, perRequest) { // without the header that goes with it, which is refused there
-		d.stateless.ServeHTTP(w, r)
+		d.stateless.serve(w, r, body)
 		return nil
 	}
 	answer := &answer{header: http.Header{}, status: http.StatusOK}
-	if err := d.opened(answer, r); err != nil {
+	if err := d.opened(answer, r, body); err != nil {
 		return err
 	}
 	for key, values := range answer.header {
@@ -142,14 +139,14 @@ func (d *doors) open(w http.ResponseWriter, r *http.Request) error {
 }
 
 // opened opens one session at a time, so that there are never more than may be.
-func (d *doors) opened(answer *answer, r *http.Request) error {
+func (d *doors) opened(answer *answer, r *http.Request, body []byte) error {
 	d.opening.Lock()
 	defer d.opening.Unlock()
 	holder, owner := bytegate.HolderOf(r.Context()), httpwire.OwnerOf(r.Context())
 	if err := d.visits.makeRoom(holder); err != nil {
 		return err
 	}
-	d.sessions.ServeHTTP(answer, r)
+	d.sessions.serve(answer, r, body)
 	d.visits.add(answer.header.Get(sessionHeader), holder, owner)
 	return nil
 }

@@ -1,10 +1,13 @@
 package mcp
 
 import (
+	"encoding/json"
 	"io"
 	"net/http"
 	"strings"
 	"testing"
+
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/internal/testing/fuzzbound"
@@ -62,13 +65,28 @@ func FuzzDoor(f *testing.F) {
 	})
 }
 
-// FuzzLines reads lines of strangers: what comes through is lines of JSON.
+// FuzzLines reads lines of strangers: what comes through is messages that the SDK takes.
 func FuzzLines(f *testing.F) {
-	f.Add("noise\n{}\n\r\n[1]\n{")
-	fuzzbound.Run(f, func(t *testing.T, text string) {
-		got, err := io.ReadAll(newLines(strings.NewReader(text), 1000, func(string) {}))
-		if err != nil || len(got) > len(text)+1 || len(got) > 0 && got[len(got)-1] != '\n' {
-			t.Errorf("%q: %q %v", text, got, err)
+	f.Add("noise\n{}\n\r\n[1]\n{", false)
+	f.Add(`[{"jsonrpc":"2.0","id":1,"method":"ping"},{"jsonrpc":"2.0","method":"x"},{"jsonrpc":"2.0","id":1.0,"result":1}]`, true)
+	fuzzbound.Run(f, func(t *testing.T, text string, batches bool) {
+		var out strings.Builder
+		door := newLineDoor(&out)
+		door.batches = batches
+		got, err := io.ReadAll(newLines(strings.NewReader(text), 1000, door.take, func(string) {}))
+		if err != nil {
+			t.Errorf("%q: %v", text, err)
+		}
+		for line := range strings.Lines(string(got)) {
+			messages := []json.RawMessage{json.RawMessage(line)}
+			if strings.HasPrefix(line, "[") {
+				must(t, json.Unmarshal([]byte(line), &messages))
+			}
+			for _, m := range messages {
+				if _, err := jsonrpc.DecodeMessage(m); strings.TrimSpace(string(m)) != "" && err != nil {
+					t.Errorf("%q: the SDK gets %q: %v", text, m, err)
+				}
+			}
 		}
 	})
 }

@@ -230,7 +230,7 @@ func TestFilesThatAreNoneOfTheClients(t *testing.T) {
 func TestLinesThatAreNoJSONArePassedOver(t *testing.T) {
 	long := strings.Repeat("x", 100)
 	var dropped []string
-	in := newLines(strings.NewReader("noise\n{\"a\":1}\r\n\n"+long+"\n{\"b\":2}\n{"), 50, func(why string) { dropped = append(dropped, why) })
+	in := newLines(strings.NewReader("noise\n{\"a\":1}\r\n\n"+long+"\n{\"b\":2}\n{"), 50, func(line []byte) []byte { return append(line, '\n') }, func(why string) { dropped = append(dropped, why) })
 	got, err := io.ReadAll(in)
 	must(t, err)
 	if !bytes.Equal(got, []byte("{\"a\":1}\n{\"b\":2}\n")) || strings.Join(dropped, ",") != "no JSON,too long,no JSON" {

@@ -11,12 +11,13 @@ import (
 type lines struct {
 	in      *bufio.Reader
 	most    int
+	taken   func(line []byte) []byte // what is read of a line
 	dropped func(reason string)
 	rest    []byte
 }
 
-func newLines(in io.Reader, most int, dropped func(string)) *lines {
-	return &lines{in: bufio.NewReaderSize(in, 64<<10), most: most, dropped: dropped}
+func newLines(in io.Reader, most int, taken func([]byte) []byte, dropped func(string)) *lines {
+	return &lines{in: bufio.NewReaderSize(in, 64<<10), most: most, taken: taken, dropped: dropped}
 }
 
 func (l *lines) Read(p []byte) (int, error) {
@@ -31,8 +32,7 @@ func (l *lines) Read(p []byte) (int, error) {
 		case !json.Valid(line):
 			l.dropped("no JSON")
 		default:
-			line = append(line, '\n')
-			l.rest = line
+			l.rest = l.taken(line)
 		}
 	}
 	n := copy(p, l.rest)

@@ -1,9 +1,7 @@
 package mcp
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
 	"sync"
@@ -17,11 +15,10 @@ func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) er
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	ctx = context.WithValue(ctx, lifeKey{}, ctx)
-	asked := &asked{ids: map[string]bool{}, changed: make(chan struct{}, 1)}
-	lines := newLines(in, maxRequest,
-		func(what string) { s.opts.Logger.Warn("line of stdin passed over", "reason", what) })
+	door := newLineDoor(out)
+	dropped := func(what string) { s.opts.Logger.Warn("line of stdin passed over", "reason", what) }
 	err := s.sdk.Run(ctx, &sdk.IOTransport{
-		Reader: io.NopCloser(&patient{lines: lines, asked: asked, ctx: ctx}), Writer: &answered{out, asked},
+		Reader: io.NopCloser(&patient{newLines(in, maxRequest, door.take, dropped), &door.asked, ctx}), Writer: door,
 		MaxLineLength: -1,
 	})
 	if ctx.Err() == nil && !errors.Is(err, io.EOF) {
@@ -44,32 +41,20 @@ func living(ctx context.Context) (context.Context, func()) {
 	return ctx, func() { stop(); cancel() }
 }
 
-// asked are the requests that have no answer yet.
+// asked are the requests that have no answer yet: how many there are of an id.
 type asked struct {
 	mu      sync.Mutex
-	ids     map[string]bool
+	ids     map[string]int
 	changed chan struct{}
 }
 
-// message is what tells requests from answers.
-type message struct {
-	ID     json.RawMessage `json:"id"`
-	Method string          `json:"method"`
-}
-
-// note notes a message of the client, or an answer.
-func (a *asked) note(raw []byte) {
-	var m message
-	if json.Unmarshal(raw, &m) != nil || len(m.ID) == 0 {
-		return // a notification, or a batch
-	}
+// add notes a request, or with -1 its answer.
+func (a *asked) add(id []byte, n int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if m.Method != "" {
-		a.ids[string(m.ID)] = true
-		return
+	if a.ids[string(id)] += n; a.ids[string(id)] <= 0 {
+		delete(a.ids, string(id))
 	}
-	delete(a.ids, string(m.ID))
 	select {
 	case a.changed <- struct{}{}:
 	default:
@@ -91,11 +76,7 @@ type patient struct {
 }
 
 func (p *patient) Read(into []byte) (int, error) {
-	begins := len(p.lines.rest) == 0
 	n, err := p.lines.Read(into)
-	if begins && n > 0 {
-		p.asked.note(append(bytes.Clone(into[:n]), p.lines.rest...))
-	}
 	for err != nil && n == 0 && !p.asked.none() {
 		select {
 		case <-p.asked.changed:
@@ -105,18 +86,3 @@ func (p *patient) Read(into []byte) (int, error) {
 	}
 	return n, err
 }
-
-// answered writes messages to a client, each in one Write.
-type answered struct {
-	io.Writer
-	asked *asked
-}
-
-func (a *answered) Write(p []byte) (int, error) {
-	n, err := a.Writer.Write(p)
-	a.asked.note(p)
-	return n, err
-}
-
-// Close implements io.Closer: whoever gave the writer closes it.
-func (*answered) Close() error { return nil }

@@ -1,0 +1,113 @@
+package mcp
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"net/http"
+	"slices"
+
+	"github.com/agent-on-demand/aod/internal/wire/httpwire"
+	"github.com/agent-on-demand/aod/internal/wire/jsonrpc"
+	"github.com/agent-on-demand/aod/internal/wire/strictjson"
+)
+
+// methods are those of sessions. The SDK answers others over HTTP with a text that is no message.
+var methods = []string{
+	"initialize", "ping", "tools/list", "tools/call", "resources/list", "resources/read", "resources/templates/list",
+	"resources/subscribe", "resources/unsubscribe", "prompts/list", "prompts/get", "completion/complete",
+	"logging/setLevel", "server/discover", "subscriptions/listen", "tasks/get", "tasks/cancel", "tasks/update",
+}
+
+// bodyDoor stands between a request over HTTP and the SDK, as lineDoor does at stdio.
+type bodyDoor struct {
+	inner   http.Handler
+	session bool // who asks in a session hears in a message that there is no such method
+}
+
+// serve serves a request with a body that was read.
+func (d bodyDoor) serve(w http.ResponseWriter, r *http.Request, body []byte) {
+	text := bytes.TrimLeft(body, " \t\r\n")
+	if len(text) > 0 && json.Valid(text) { // what isn't is the SDK's to refuse
+		carried, status, refusal := d.carried(text)
+		if refusal != nil {
+			w.Header().Set("Content-Type", httpwire.TypeJSON)
+			w.WriteHeader(status)
+			_, _ = w.Write(refusal) // whoever asked has gone
+			return
+		}
+		r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(carried)), int64(len(carried))
+	}
+	d.inner.ServeHTTP(&restoring{w}, r)
+}
+
+// carried is a body for the SDK, or else the answer to it.
+func (d bodyDoor) carried(text []byte) (carried []byte, status int, refusal []byte) {
+	if text[0] != '[' {
+		return d.message(text)
+	}
+	count := 0
+	for each := range strictjson.Elements(text) {
+		if count++; count > maxBatch {
+			return nil, http.StatusBadRequest, jsonrpc.Refusal(nil, jsonrpc.CodeInvalidRequest, largeBatch)
+		}
+		one, status, refusal := d.message(each)
+		if refusal != nil {
+			return nil, status, refusal
+		}
+		carried = append(append(carried, ','), one...)
+	}
+	if count == 0 {
+		return text, 0, nil
+	}
+	carried[0] = '['
+	return append(carried, ']'), 0, nil
+}
+
+func (d bodyDoor) message(text []byte) (carried []byte, status int, refusal []byte) {
+	m, err := jsonrpc.Read(text)
+	switch {
+	case err != nil:
+		return nil, http.StatusBadRequest, jsonrpc.Refusal(m.ID, jsonrpc.CodeInvalidRequest, err.Error())
+	case d.session && m.IsCall() && !slices.Contains(methods, m.Method):
+		return nil, http.StatusOK, jsonrpc.Refusal(m.ID, jsonrpc.CodeNoMethod, "there is no such method")
+	}
+	return m.Carried(), 0, nil
+}
+
+// restoring puts ids back. The SDK writes an event, or a document, at once.
+type restoring struct{ http.ResponseWriter }
+
+// Unwrap is for http.ResponseController.
+func (w *restoring) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+var dataLine = []byte("data: ")
+
+// Write implements http.ResponseWriter.
+func (w *restoring) Write(p []byte) (int, error) {
+	text := p
+	switch httpwire.MediaType(w.Header()) {
+	case httpwire.TypeJSON:
+		text, _ = jsonrpc.Restored(p)
+	case httpwire.TypeEvents:
+		text = restoredEvent(p)
+	}
+	if _, err := w.ResponseWriter.Write(text); err != nil {
+		return 0, err
+	}
+	return len(p), nil
+}
+
+func restoredEvent(event []byte) []byte {
+	at := bytes.Index(event, dataLine)
+	if at < 0 || at > 0 && event[at-1] != '\n' {
+		return event
+	}
+	before, data := event[:at+len(dataLine)], event[at+len(dataLine):]
+	end := bytes.IndexByte(data, '\n')
+	if end < 0 {
+		return event
+	}
+	text, _ := jsonrpc.Restored(data[:end])
+	return slices.Concat(before, text, data[end:])
+}
