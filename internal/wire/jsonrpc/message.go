@@ -160,6 +160,16 @@ func fields(object []byte, names ...string) (map[string][]byte, error) {
 // Carried is the message for the SDK.
 func (m *Message) Carried() []byte { return spliced(m.text, m.splices) }
 
+// WithCarriedID is a request with its id carried, and nothing else looked at.
+func WithCarriedID(text []byte) []byte {
+	known, err := fields(text, "id")
+	id := known["id"]
+	if err != nil || id == nil || bytes.Equal(id, null) {
+		return text
+	}
+	return spliced(text, []splice{{id, Carry(id)}})
+}
+
 // spliced replaces parts of a text.
 func spliced(text []byte, splices []splice) []byte {
 	if len(splices) == 0 {

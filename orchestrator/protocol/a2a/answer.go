@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"errors"
 	"net/http"
+	"slices"
 	"strconv"
 
 	"github.com/agent-on-demand/aod/internal/wire/httpwire"
+	"github.com/agent-on-demand/aod/internal/wire/jsonrpc"
 )
 
 // answer writes nothing before the handler has something to tell: until then the SDK may have
@@ -18,6 +20,7 @@ type answer struct {
 	call   *call
 	status int   // that was held back
 	begun  bool  // there is something to send
+	rpc    bool  // it is JSON-RPC, whose id the SDK carries
 	events bool  // it is a stream
 	broken error // why the client did not take all of a stream
 	whole  bytes.Buffer
@@ -48,12 +51,25 @@ func (a *answer) Write(p []byte) (int, error) {
 	if !a.events {
 		return a.whole.Write(p)
 	}
-	n, err := a.ResponseWriter.Write(p)
-	if bytes.HasPrefix(p, dataOfEvent) {
+	text := p
+	data, isEvent := bytes.CutPrefix(p, dataOfEvent)
+	if isEvent {
+		text = slices.Concat(dataOfEvent, a.restored(data))
+	}
+	_, err := a.ResponseWriter.Write(text)
+	if isEvent {
 		a.call.sent()
 	}
 	a.broken = errors.Join(a.broken, err)
-	return n, err
+	return len(p), err
+}
+
+// restored is a text of the SDK with the id that the client wrote.
+func (a *answer) restored(text []byte) []byte {
+	if a.rpc {
+		text, _ = jsonrpc.Restored(text)
+	}
+	return text
 }
 
 // Flush implements http.Flusher.
@@ -68,10 +84,11 @@ func (a *answer) finish() error {
 	if a.events {
 		return a.broken
 	}
+	text := a.restored(a.whole.Bytes())
 	a.Header().Set("Content-Type", httpwire.TypeJSON)
-	a.Header().Set("Content-Length", strconv.Itoa(a.whole.Len()))
+	a.Header().Set("Content-Length", strconv.Itoa(len(text)))
 	a.ResponseWriter.WriteHeader(http.StatusOK)
-	if _, err := a.whole.WriteTo(a.ResponseWriter); err != nil {
+	if _, err := a.ResponseWriter.Write(text); err != nil {
 		return err
 	}
 	return http.NewResponseController(a.ResponseWriter).Flush()

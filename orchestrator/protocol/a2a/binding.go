@@ -11,6 +11,7 @@ import (
 	sdk "github.com/a2aproject/a2a-go/v2/a2a"
 
 	"github.com/agent-on-demand/aod/internal/wire/httpwire"
+	"github.com/agent-on-demand/aod/internal/wire/jsonrpc"
 )
 
 // binding is a binding over HTTP. It looks at what the SDK doesn't.
@@ -32,7 +33,7 @@ type binding interface {
 type rpcBinding struct {
 	server *Server
 	call   *call
-	id     any // of the request
+	id     any // of the request: its bytes, or nil
 	method string
 	events bool // its client reads nothing but a stream
 }
@@ -40,7 +41,7 @@ type rpcBinding struct {
 // envelope is a request of JSON-RPC.
 type envelope struct {
 	Version string          `json:"jsonrpc"`
-	ID      any             `json:"id"`
+	ID      json.RawMessage `json:"id"`
 	Method  string          `json:"method"`
 	Params  json.RawMessage `json:"params"`
 }
@@ -93,8 +94,12 @@ func (b *rpcBinding) admit(r *http.Request) (http.Handler, *http.Request, error)
 	if err := b.look(request); err != nil {
 		return nil, r, err
 	}
+	body = jsonrpc.WithCarriedID(body)
 	if len(request.Params) == 0 {
 		request.Params = json.RawMessage("{}")
+		if b.id != nil {
+			request.ID = jsonrpc.Carry(request.ID)
+		}
 		if body, err = json.Marshal(request); err != nil {
 			return nil, r, err
 		}
@@ -111,11 +116,12 @@ func (b *rpcBinding) read(body []byte) (envelope, error) {
 	if err := json.Unmarshal(body, &request); err != nil {
 		return request, refuse(badEnvelope, "the request is not one object with jsonrpc, id, method and params")
 	}
-	switch request.ID.(type) {
-	case nil, string, float64:
-		b.id = request.ID
+	switch {
+	case len(request.ID) == 0 || string(request.ID) == "null":
+	case !jsonrpc.IsID(request.ID):
+		return request, refuse(badEnvelope, "the request's id is neither a text nor a whole number")
 	default:
-		return request, refuse(badEnvelope, "the request's id is neither a text nor a number")
+		b.id = request.ID
 	}
 	if request.Version != "2.0" || request.Method == "" {
 		return request, refuse(badEnvelope, "the request has not the form of JSON-RPC 2.0")

@@ -114,7 +114,7 @@ func (s *Server) serveCall(w http.ResponseWriter, r *http.Request, c *call, belo
 		return
 	}
 	before := w.Header().Clone()
-	held := &answer{ResponseWriter: w, call: c}
+	held := &answer{ResponseWriter: w, call: c, rpc: below == ""}
 	inner.ServeHTTP(held, r)
 	if held.begun && !face.silent() {
 		s.deliveries.deliver(r.Context(), c, held.finish)
