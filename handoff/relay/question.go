@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/internal/wire/jsonrpc"
 )
 
 // question is a request of the client's that waits for its answer.
@@ -52,7 +53,7 @@ type tally struct {
 func (s *Session) enter(q *question) *failure {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	key := string(q.id)
+	key := jsonrpc.Key(q.id)
 	switch {
 	case s.err != nil:
 		return &failure{Code: codeServer, Message: "the session is over: " + reason(s.err)}
@@ -76,7 +77,7 @@ func (s *Session) enter(q *question) *failure {
 func (s *Session) leave(m message) *question {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	q := s.pending[string(m.id)]
+	q := s.pending[jsonrpc.Key(m.id)]
 	if q == nil {
 		return nil
 	}
@@ -87,7 +88,7 @@ func (s *Session) leave(m message) *question {
 
 // over counts the end of a question. The lock is held.
 func (s *Session) over(q *question, failed bool) {
-	delete(s.pending, string(q.id))
+	delete(s.pending, jsonrpc.Key(q.id))
 	q.stop()
 	close(q.ended)
 	select {
@@ -122,7 +123,7 @@ func (s *Session) hand(ctx context.Context, q *question, text []byte) error {
 // the call: it would do for nobody what it isn't told of.
 func (s *Session) expire(q *question) {
 	s.mu.Lock()
-	waits := s.pending[string(q.id)] == q
+	waits := s.pending[jsonrpc.Key(q.id)] == q
 	if waits {
 		s.over(q, true)
 	}

@@ -125,7 +125,13 @@ func (s *Session) fromServer(line []byte, noise func([]byte)) error {
 		switch {
 		case q == nil:
 			return nil // nobody asked
-		case q.list && m.result != nil:
+		case !bytes.Equal(m.id, q.id): // 1.0 for 1: a client may know its own way to write it alone
+			if m.text, err = strictjson.Set(m.text, []string{"id"}, q.id); err != nil {
+				return err
+			}
+			m.id = q.id
+		}
+		if q.list && m.result != nil {
 			m = s.granted(m)
 		}
 	}

@@ -78,6 +78,20 @@ func TestFiftyCallsAtOnceAnsweredInAnyOrder(t *testing.T) {
 	}
 }
 
+func TestAnAnswerToTheSameIDInOtherWordsIsTheClients(t *testing.T) {
+	c := newTestClient(t)
+	s := New(Options{}, c.send)
+	f := talkWith(t, s)
+	for id, other := range map[string]string{"1": "1.0", "100": "1e2", `"\u0061"`: `"a"`, "9007199254740993": "9007199254740993.0"} {
+		asks(t, s, `{"jsonrpc":"2.0","id":`+id+`,"method":"tools/call","params":{"name":"any"}}`)
+		f.hears()
+		f.says(`{"jsonrpc":"2.0","id":` + other + `,"result":{}}`)
+		if got, want := c.next(), `{"jsonrpc":"2.0","id":`+id+`,"result":{}}`; got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	}
+}
+
 func TestToolsThatAreNotListedAreNeitherShownNorCalled(t *testing.T) {
 	c := newTestClient(t)
 	s := New(Options{Tools: []string{"a", "c"}}, c.send)
