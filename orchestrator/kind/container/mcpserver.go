@@ -77,7 +77,7 @@ func (mcpServer) collect(_ context.Context, x *execution, end runtime.End) (run.
 }
 
 func (mcpServer) wroteTooMuch(limits runtime.Limits) *runtime.LimitError {
-	return capsuleProgram{}.wroteTooMuch(limits)
+	return wroteLargeFile("server", limits)
 }
 
 // SessionRules returns the rules of sessions with a unit; run.NoSession of one that is run.

@@ -83,10 +83,14 @@ func (capsuleProgram) collect(ctx context.Context, x *execution, end runtime.End
 	return x.collector.takeResult(ctx, a.layout, a.limits)
 }
 
-func (capsuleProgram) wroteTooMuch(limits runtime.Limits) *runtime.LimitError {
+func (p capsuleProgram) wroteTooMuch(limits runtime.Limits) *runtime.LimitError {
+	return wroteLargeFile(p.noun(), limits)
+}
+
+func wroteLargeFile(noun string, limits runtime.Limits) *runtime.LimitError {
 	return &runtime.LimitError{
 		Limit: "output",
-		Message: fmt.Sprintf("the capsule was stopped when it wrote a file of more than %s",
+		Message: fmt.Sprintf("the %s was stopped when it wrote a file of more than %s", noun,
 			megabytes(limits.DiskBytes)),
 		Hint: "raise limits.output in agent.yaml if that is meant: twice as much may be written while running",
 	}
