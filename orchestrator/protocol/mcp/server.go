@@ -49,6 +49,7 @@ func New(svc Service, opts Options) *Server {
 	s.sdk = sdk.NewServer(&sdk.Implementation{Name: "aod", Title: "Agent on Demand", Version: opts.Version},
 		&sdk.ServerOptions{
 			Instructions: instructions, Capabilities: capabilities, SupportedProtocolVersions: Revisions(),
+			CompletionHandler: completeNothing,
 			SetCacheable: func(_ context.Context, _ sdk.Request, c *sdk.Cacheable) {
 				c.TTLMs, c.CacheScope = cacheTime,
 					"private"
@@ -62,6 +63,11 @@ func New(svc Service, opts Options) *Server {
 	s.sdk.AddReceivingMiddleware(s.guarded)
 	s.doors = newDoors(s.sdk, opts.Sessions)
 	return s
+}
+
+// completeNothing answers clients that ask for values whatever a server knows: what a link holds is not guessed.
+func completeNothing(context.Context, *sdk.CompleteRequest) (*sdk.CompleteResult, error) {
+	return &sdk.CompleteResult{Completion: sdk.CompletionResultDetails{Values: []string{}}}, nil
 }
 
 const (
