@@ -1,27 +1,37 @@
 package mcp
 
 import (
+	"fmt"
 	"os"
+	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/cmd/aod/cli"
+	"github.com/agent-on-demand/aod/cmd/aod/lookup"
+	"github.com/agent-on-demand/aod/internal/wire/strictjson"
 )
 
 // mcpClients are the clients whose configuration is known, by what its servers are called.
-var mcpClients = map[string]string{"claude": "mcpServers", "cursor": "mcpServers", "vscode": "servers"}
+var mcpClients = map[string]string{
+	"claude": "mcpServers", "codex": "mcp_servers", "cursor": "mcpServers", "gemini": "mcpServers", "vscode": "servers",
+	"zed": "context_servers",
+}
+
+const clientNames = "claude, codex, cursor, gemini, vscode or zed"
 
 func configCommand(env *cli.Env) *cobra.Command {
 	var flags mcpFlags
 	cmd := &cobra.Command{
-		Use:   "config claude|cursor|vscode",
+		Use:   "config claude|codex|cursor|gemini|vscode|zed",
 		Short: "Print what to write into a client's configuration",
 		Long: `Print what to write into the configuration of an MCP client, so that it starts aod mcp with the
 same flags.`,
 		Example: "  aod mcp config claude --units ~/capsules\n  aod mcp config vscode --server http://127.0.0.1:7070 " +
 			"> .vscode/mcp.json",
-		Args: cli.Exactly(1, "the name of a client: claude, cursor or vscode"),
+		Args: cli.Exactly(1, "the name of a client: "+clientNames),
 		RunE: func(_ *cobra.Command, args []string) error { return mcpConfig(env, args[0], flags) },
 	}
 	flags.register(cmd)
@@ -38,7 +48,7 @@ type mcpStarts struct {
 func mcpConfig(env *cli.Env, client string, flags mcpFlags) error {
 	key, known := mcpClients[client]
 	if !known {
-		return fault.New(fault.Input, "there is no client %q here", client).WithHint("write claude, cursor or vscode")
+		return fault.New(fault.Input, "there is no client %q here", client).WithHint("write %s", clientNames)
 	}
 	program, err := os.Executable()
 	if err != nil {
@@ -51,12 +61,49 @@ func mcpConfig(env *cli.Env, client string, flags mcpFlags) error {
 	if client == "vscode" {
 		starts.Type = "stdio"
 	}
+	if client == "codex" {
+		return startsTOML(env, key, starts)
+	}
 	return env.Out.JSON(map[string]map[string]mcpStarts{key: {"aod": starts}})
+}
+
+// startsTOML prints the table of config.toml. Texts of JSON are texts of TOML.
+func startsTOML(env *cli.Env, key string, starts mcpStarts) error {
+	program, err := strictjson.Encode(starts.Command)
+	if err != nil {
+		return err
+	}
+	args, err := strictjson.Encode(starts.Args)
+	if err == nil {
+		_, err = fmt.Fprintf(env.Out, "[%s.aod]\ncommand = %s\nargs = %s\n", key, program, args)
+	}
+	return err
+}
+
+// checkUnits refuses directories and units that aren't there: the client would say no more than that its server ended.
+func checkUnits(env *cli.Env, units []string) error {
+	var known []string
+	for _, place := range env.Units {
+		if info, err := os.Stat(place); err != nil || !info.IsDir() {
+			return fault.Wrap(fault.Input, err, "--units names no directory: %q", place)
+		}
+		known = append(known, lookup.Names(place, true)...)
+	}
+	for _, name := range units {
+		if len(env.Units) > 0 && !slices.Contains(known, name) {
+			return fault.New(fault.Input, "--unit names no unit of --units: %q", name).
+				WithHint("the units are %s", strings.Join(known, ", "))
+		}
+	}
+	return nil
 }
 
 // mcpArgs are the arguments of aod mcp: the client starts it somewhere else.
 func mcpArgs(env *cli.Env, flags mcpFlags) ([]string, error) {
 	opts, err := flags.options()
+	if err == nil {
+		err = checkUnits(env, flags.units)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -105,7 +105,8 @@ func (a arguments) open(ctx context.Context, ref contract.FileRef) (io.ReadClose
 	case a.dir != "":
 		return a.openBelow(ref.Text)
 	}
-	return nil, "", fault.New(fault.Input, "names a file that this server can't see").WithHint("%s", fileHint)
+	return nil, "", fault.New(fault.Input, "names a file that this server can't see").
+		WithHint("%s; `aod mcp --files DIR` takes paths below DIR", fileHint)
 }
 
 // fieldName is a name for a file that has none: that of its field.

@@ -149,7 +149,7 @@ const maxResource = 8 << 20
 
 // readResource reads a file of a run.
 func (r results) readResource(ctx context.Context, req *sdk.ReadResourceRequest) (*sdk.ReadResourceResult, error) {
-	run, file, err := r.files.find(ctx, req.Params.URI)
+	run, file, err := r.files.find(ctx, r.inRun(req.Params.URI))
 	if err != nil {
 		return nil, err
 	}
@@ -167,6 +167,17 @@ func (r results) readResource(ctx context.Context, req *sdk.ReadResourceRequest)
 		contents.Blob = raw
 	}
 	return &sdk.ReadResourceResult{Contents: []*sdk.ResourceContents{contents}}, nil
+}
+
+// inRun returns the URI that a file in the directory for results has in its run, and any other as it is.
+func (r results) inRun(uri string) string {
+	out, err := filepath.Abs(r.out)
+	rest, ours := strings.CutPrefix(uri, pathURI(out)+"/")
+	run, name, whole := strings.Cut(rest, "/")
+	if r.out == "" || err != nil || !ours || !whole {
+		return uri
+	}
+	return runScheme + run + "/files/" + name
 }
 
 // tooLarge says where a large file is to be had.

@@ -59,6 +59,11 @@ func New(svc Service, opts Options) *Server {
 		Name: "file", Title: "A file of a result", Description: "A file that a tool made, by the link in its result.",
 		URITemplate: "aod://runs/{run}/files/{+name}",
 	}, results.readResource)
+	if opts.Out != "" {
+		s.sdk.AddResourceTemplate(&sdk.ResourceTemplate{
+			Name: "delivered", Title: "A file that was put into the directory for results", URITemplate: "file://{+path}",
+		}, results.readResource)
+	}
 	tasks{svc, results}.addTo(s.sdk)
 	s.sdk.AddReceivingMiddleware(s.guarded)
 	s.doors = newDoors(s.sdk, opts.Sessions)
