@@ -31,9 +31,7 @@ func (d bodyDoor) serve(w http.ResponseWriter, r *http.Request, body []byte) {
 	if len(text) > 0 && json.Valid(text) { // what isn't is the SDK's to refuse
 		carried, status, refusal := d.carried(text)
 		if refusal != nil {
-			w.Header().Set("Content-Type", httpwire.TypeJSON)
-			w.WriteHeader(status)
-			_, _ = w.Write(refusal) // whoever asked has gone
+			_ = httpwire.Reply(w, status, httpwire.TypeJSON, json.RawMessage(refusal)) // whoever asked has gone
 			return
 		}
 		r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(carried)), int64(len(carried))

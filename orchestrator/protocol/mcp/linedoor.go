@@ -106,7 +106,8 @@ func (d *lineDoor) refuse(id []byte, why string) {
 func (d *lineDoor) Write(p []byte) (int, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	text, answered := p, [][]byte{nil}
+	var text []byte
+	answered := [][]byte{nil}
 	if p[0] == '[' {
 		text, answered = restoredBatch(p)
 	} else {

@@ -61,7 +61,7 @@ func New(svc Service, opts Options) *Server {
 	}, results.readResource)
 	if opts.Out != "" {
 		s.sdk.AddResourceTemplate(&sdk.ResourceTemplate{
-			Name: "delivered", Title: "A file that was put into the directory for results", URITemplate: "file://{+path}",
+			Name: "delivered", Title: "A file in the directory for results", URITemplate: "file://{+path}",
 		}, results.readResource)
 	}
 	tasks{svc, results}.addTo(s.sdk)
