@@ -108,7 +108,7 @@ func TestTheAttemptsOfACallAreOneCall(t *testing.T) {
 					<-r.Context().Done()
 					return
 				}
-				fmt.Fprint(rw, `{"choices":[],"usage":{"prompt_tokens":7,"completion_tokens":3}}`)
+				fmt.Fprint(rw, `{"choices":[{}],"usage":{"prompt_tokens":7,"completion_tokens":3}}`)
 			}
 			id := w.submitScript(script{Mark: "a", Asks: []modelAsk{{Key: "one"}}})
 			want := int64(1)

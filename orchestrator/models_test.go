@@ -284,7 +284,7 @@ func TestNoKeyOfAProviderIsSeenAnywhere(t *testing.T) {
 			t.Error("the provider doesn't get the key")
 		}
 		if rw.Header().Set("Content-Type", "application/json"); kind < 0 {
-			fmt.Fprint(rw, `{"choices":[],"usage":{"prompt_tokens":7,"completion_tokens":3}}`)
+			fmt.Fprint(rw, `{"choices":[{}],"usage":{"prompt_tokens":7,"completion_tokens":3}}`)
 			return
 		}
 		quotes[kind](rw)

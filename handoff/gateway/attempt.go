@@ -86,7 +86,8 @@ func (a *attempt) key() (secrets.Secret, *failure) {
 // send makes the request. No redirect is followed.
 func (a *attempt) send(ctx context.Context, key secrets.Secret) (*http.Response, error) {
 	provider := a.route.provider
-	body := a.q.edit(a.q.changes(a.route.use, provider))
+	set := a.q.changes(a.route.use, provider)
+	body := a.q.edit(set, a.q.renamed(provider, set))
 	if s := a.route.script; s != nil {
 		return s.Answer(ctx, a.run, string(a.q.dialect.name), bytes.Join(body, nil))
 	}

@@ -153,7 +153,7 @@ func TestWhatNobodyCanBoundIsRefusedUnderABudget(t *testing.T) {
 // Nobody's bound is worth more than the provider's own count.
 func TestWhatComesOverABoundIsChargedAndTheNextIsRefused(t *testing.T) {
 	provider := newDouble(t, func(_ int, w http.ResponseWriter, _ *http.Request) {
-		answering(w, `{"usage":{"prompt_tokens":70000,"completion_tokens":5}}`)
+		answering(w, `{"choices":[{}],"usage":{"prompt_tokens":70000,"completion_tokens":5}}`)
 	})
 	kept := newBooks(ledger.Amount{Tokens: 50_000})
 	b := newBench(t, provider.URL)
@@ -172,7 +172,7 @@ func TestWhatComesOverABoundIsChargedAndTheNextIsRefused(t *testing.T) {
 
 // The pace of tokens a minute is that of what was spent, not of bounds.
 func TestThePaceIsThatOfWhatWasSpent(t *testing.T) {
-	for spent, usage := range map[float64]string{10: plainAnswer, 5000: `{"usage":{"prompt_tokens":4990,"completion_tokens":10}}`} {
+	for spent, usage := range map[float64]string{10: plainAnswer, 5000: `{"choices":[{}],"usage":{"prompt_tokens":4990,"completion_tokens":10}}`} {
 		provider := newDouble(t, func(_ int, w http.ResponseWriter, _ *http.Request) { answering(w, usage) })
 		b := newBench(t, provider.URL)
 		m := b.catalog.Models["m"]

@@ -89,7 +89,7 @@ func (c *call) fail(ctx context.Context, err error) {
 	}
 	gone := errors.Is(err, errGone) || ctx.Err() != nil && errors.Is(context.Cause(ctx), context.Canceled)
 	switch {
-	case gone:
+	case gone || c.refusal.told:
 	case c.reply.begun:
 		_ = c.reply.write(c.refusal.event(c.dialect.name)) // it may be gone by now
 	default:

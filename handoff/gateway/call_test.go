@@ -21,7 +21,7 @@ import (
 )
 
 // plain answers with usage in the words of every dialect: 7 in, 3 out.
-const plainAnswer = "{ \"id\": \"1\",\n \"x\": 1.0, \"usage\":{\"prompt_tokens\":7,\"completion_tokens\":3,\"input_tokens\":7,\"output_tokens\":3}}\n"
+const plainAnswer = "{ \"id\": \"1\",\n \"x\": 1.0, \"choices\":[{}],\"data\":[{}],\"content\":[],\"output\":[],\"usage\":{\"prompt_tokens\":7,\"completion_tokens\":3,\"input_tokens\":7,\"output_tokens\":3}}\n"
 
 func answering(w http.ResponseWriter, body string) {
 	w.Header().Set("Content-Type", "application/json")
@@ -103,12 +103,16 @@ func TestOnlyNamedFieldsOfABodyAreChanged(t *testing.T) {
 		"a cap is lowered":  {catalog.Compatible, "/chat/completions", `{"model":"m","max_tokens":101,"max_completion_tokens":null}`, `{"model":"up","max_tokens":100,"max_completion_tokens":null}`},
 		"two caps":          {catalog.Compatible, "/chat/completions", `{"max_completion_tokens":500,"max_tokens":7,"model":"m"}`, `{"max_completion_tokens":100,"max_tokens":7,"model":"up"}`},
 		"a cap is added":    {catalog.Compatible, "/chat/completions", `{"model":"m"}`, `{"max_tokens":100,"model":"up"}`},
+		"an old cap":        {catalog.OpenAI, "/chat/completions", `{"n":1,"max_tokens" : 7,"model":"m"}`, `{"n":1,"max_completion_tokens" : 7,"model":"up"}`},
+		"an old high cap":   {catalog.OpenAI, "/chat/completions", `{"model":"m","user":"x","max\u005ftokens":700}`, `{"model":"up","user":"x","max_completion_tokens":100}`},
+		"an old and a new":  {catalog.OpenAI, "/chat/completions", `{"model":"m","max_tokens":7,"max_completion_tokens":9}`, `{"model":"up","max_tokens":null,"max_completion_tokens":9}`},
+		"an old, and null":  {catalog.OpenAI, "/chat/completions", `{"model":"m","max_tokens":7,"max_completion_tokens":null}`, `{"model":"up","max_tokens":null,"max_completion_tokens":7}`},
 		"a vendor's cap":    {catalog.OpenAI, "/chat/completions", `{"model":"m"}`, `{"max_completion_tokens":100,"model":"up"}`},
 		"nothing is stored": {catalog.OpenAI, "/responses", `{"model":"m","store":true,"max_output_tokens":9}`, `{"model":"up","store":false,"max_output_tokens":9}`},
 		"not said, either":  {catalog.OpenAI, "/responses", `{"model":"m","input":"x"}`, `{"max_output_tokens":100,"store":false,"model":"up","input":"x"}`},
 		"a null cap":        {catalog.Anthropic, "/messages", `{"model":"m","max_tokens":null}`, `{"model":"up","max_tokens":100}`},
-		"a stream's usage":  {catalog.OpenAI, "/chat/completions", `{"model":"m","stream":true,"stream_options":{"x":1},"max_tokens":1}`, `{"model":"up","stream":true,"stream_options":{"x":1,"include_usage":true},"max_tokens":1}`},
-		"no options yet":    {catalog.OpenAI, "/chat/completions", `{"model":"m","stream":true,"max_tokens":1}`, `{"stream_options":{"include_usage":true},"model":"up","stream":true,"max_tokens":1}`},
+		"a stream's usage":  {catalog.OpenAI, "/chat/completions", `{"model":"m","stream":true,"stream_options":{"x":1},"max_tokens":1}`, `{"model":"up","stream":true,"stream_options":{"x":1,"include_usage":true},"max_completion_tokens":1}`},
+		"no options yet":    {catalog.OpenAI, "/chat/completions", `{"model":"m","stream":true,"max_tokens":1}`, `{"stream_options":{"include_usage":true},"model":"up","stream":true,"max_completion_tokens":1}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			provider := newDouble(t, well)
@@ -357,7 +361,7 @@ func TestWhatThereIsNoMemoryForIsRefusedForNow(t *testing.T) {
 }
 
 func TestALargeAnswerIsPassedOn(t *testing.T) {
-	large := `{"x":"` + strings.Repeat("x", 3<<20) + `","usage":{"prompt_tokens":7,"completion_tokens":3}}`
+	large := `{"choices":[{}],"x":"` + strings.Repeat("x", 3<<20) + `","usage":{"prompt_tokens":7,"completion_tokens":3}}`
 	provider := newDouble(t, func(_ int, w http.ResponseWriter, _ *http.Request) { answering(w, large) })
 	b := newBench(t, provider.URL).serve()
 	if a := b.ask("POST", "/chat/completions", bodies["/chat/completions"]); a.body != large || b.told.last(t, 1).Spent.Amount.Tokens != 10 {
@@ -474,5 +478,117 @@ func TestAScriptThatCannotBeRead(t *testing.T) {
 	b.catalog.Providers["s"] = catalog.Provider{Kind: catalog.Script, Answers: t.TempDir() + "/gone"}
 	if _, err := New(b.catalog, b.opts); !fault.Is(err, fault.Input) {
 		t.Error(err)
+	}
+}
+
+// An answer of the status 200 that is none is a failure: the next one is asked, and nothing is charged but what
+// the provider counted.
+func TestAnAnswerThatIsNoneIsAskedOfTheNext(t *testing.T) {
+	t.Parallel()
+	const usage = `"usage":{"prompt_tokens":7,"completion_tokens":3,"input_tokens":7,"output_tokens":3}`
+	for name, c := range map[string]struct {
+		path, body string
+		spent      int64 // beside the 10 tokens of the next one
+	}{
+		"an error":                {"/chat/completions", `{"error":{"message":"upstream failed","code":502}}`, 0},
+		"an error and a usage":    {"/chat/completions", `{"error":{"message":"x"},"choices":[{}],` + usage + `}`, 10},
+		"no choices":              {"/chat/completions", `{"id":"1"}`, 0},
+		"choices of null":         {"/chat/completions", `{"choices":null}`, 0},
+		"empty choices, counted":  {"/chat/completions", `{"choices":[],` + usage + `}`, 10},
+		"an error as text":        {"/chat/completions", `{"error":"no"}`, 0},
+		"an error of messages":    {"/messages", `{"type":"error","error":{"type":"overloaded_error","message":"x"}}`, 0},
+		"no content":              {"/messages", `{"content":null}`, 0},
+		"an error of a response":  {"/responses", `{"status":"failed","error":{"code":"server_error"},"output":[]}`, 0},
+		"no data of an embedding": {"/embeddings", `{"data":[]}`, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			provider := newDouble(t, func(n int, w http.ResponseWriter, _ *http.Request) {
+				answering(w, []string{c.body, plainAnswer}[min(n, 1)])
+			})
+			b := newBench(t, provider.URL)
+			b.catalog.Providers["q"] = b.catalog.Providers["p"]
+			m := b.catalog.Models["m"]
+			m.Use = append(m.Use, catalog.Use{Provider: "q", Model: "other"})
+			b.catalog.Models["m"] = m
+			a := b.serve().ask("POST", c.path, bodies[c.path])
+			told := b.told.last(t, 1)
+			want := c.spent + 10
+			if c.path == "/embeddings" {
+				want = 7
+			}
+			if a.status != 200 || a.body != plainAnswer || told.Spent.Amount.Tokens != want || told.Spent.Estimated ||
+				told.Call.Provider != "q" {
+				t.Errorf("%d %s, spent %+v", a.status, a.body, told.Spent)
+			}
+		})
+	}
+}
+
+func TestCountsAreReadAsServersWriteThem(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		d     catalog.Dialect
+		usage string
+		want  Usage
+		known bool
+	}{
+		"with a point":        {catalog.Chat, `{"prompt_tokens":10.0,"completion_tokens":3}`, Usage{Input: 10, Output: 3}, true},
+		"as texts":            {catalog.Chat, `{"prompt_tokens":"10","completion_tokens":"3"}`, Usage{Input: 10, Output: 3}, true},
+		"an odd detail":       {catalog.Chat, `{"prompt_tokens":10,"completion_tokens":3,"prompt_tokens_details":{"cached_tokens":"many"},"completion_tokens_details":{"reasoning_tokens":2}}`, Usage{Input: 10, Output: 3, Reasoning: 2}, true},
+		"more cached than is": {catalog.Responses, `{"input_tokens":10,"output_tokens":3,"input_tokens_details":{"cached_tokens":11}}`, Usage{Input: 10, Output: 3}, true},
+		"DeepSeek's":          {catalog.Chat, `{"prompt_tokens":10,"completion_tokens":3,"prompt_cache_hit_tokens":8,"prompt_cache_miss_tokens":2}`, Usage{Input: 10, Cached: 8, Output: 3}, true},
+		"half a token":        {catalog.Chat, `{"prompt_tokens":10.5,"completion_tokens":3}`, Usage{Output: 3}, false},
+		"less than none":      {catalog.Chat, `{"prompt_tokens":10,"completion_tokens":-1}`, Usage{Input: 10}, false},
+		"no input":            {catalog.Messages, `{"input_tokens":"x","output_tokens":3}`, Usage{Output: 3}, false},
+	} {
+		m := meter{dialect: c.d}
+		m.take([]byte(c.usage), true)
+		if m.usage != c.want || m.known != c.known {
+			t.Errorf("%s: %+v, known %v", name, m.usage, m.known)
+		}
+	}
+	m := meter{dialect: catalog.Chat}
+	m.event([]byte(`data: {"choices":[{"delta":{},"finish_reason":"stop"}],"x_groq":{"usage":{"prompt_tokens":7,"completion_tokens":3}}}` + "\n\n"))
+	m.event([]byte(`data: {"choices":[],"usage":{"prompt_tokens":0,"completion_tokens":0}}` + "\n\n"))
+	if m.usage != (Usage{Input: 7, Output: 3}) || !m.known || !m.ended {
+		t.Errorf("%+v", m)
+	}
+}
+
+func TestTheWordsOfAProviderReachTheCallerAndTheRecord(t *testing.T) {
+	t.Parallel()
+	for status, c := range map[int]struct{ said, want string }{
+		429: {`{"error":{"message":"Rate limit reached for\n gpt, use sk-abcdefghij"}}`, "Rate limit reached for  gpt, use [key]"},
+		500: {`{"message":"` + strings.Repeat("long ", 1000) + `"}`, "long long"},
+		503: {`{"error":"` + canary + `"}`, ""},
+	} {
+		provider := newDouble(t, func(_ int, w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			w.WriteHeader(status)
+			_, _ = io.WriteString(w, c.said)
+		})
+		b := newBench(t, provider.URL).serve()
+		a := b.ask("POST", "/chat/completions", bodies["/chat/completions"])
+		kept := string(b.told.last(t, 1).Answer)
+		if !strings.Contains(a.body, c.want) || !strings.Contains(kept, c.want) || len(a.body) > 1500 ||
+			strings.Contains(a.body+kept, canary) {
+			t.Errorf("%d: %s, kept %s", status, a.body, kept)
+		}
+	}
+}
+
+// What has begun without a word is begun anew.
+func TestAStreamThatEndsBeforeItsFirstWordIsTriedAgain(t *testing.T) {
+	t.Parallel()
+	for _, path := range []string{"/chat/completions", "/messages"} {
+		ok := events[path]
+		provider := newDouble(t, func(n int, w http.ResponseWriter, _ *http.Request) {
+			stream(w, [][]string{ok[:1], ok}[min(n, 1)]...)
+		})
+		b := newBench(t, provider.URL).serve()
+		if a := b.ask("POST", path, streaming(bodies[path])); a.status != 200 || !strings.HasPrefix(a.body, ok[0]+ok[1]) ||
+			len(provider.requests()) != 2 {
+			t.Errorf("%d %s", a.status, a.body)
+		}
 	}
 }

@@ -183,15 +183,25 @@ var evils = []evil{
 		},
 	},
 	{
-		name: "no last event", want: func(ok []string, _ string) string { return strings.Join(ok[:len(ok)-1], "") },
-		spent: func(path string, worst int64) (ledger.Amount, bool) {
-			if path == "/responses" {
-				return ledger.Amount{Tokens: worst}, true
+		name: "no last event", want: func(ok []string, _ string) string {
+			if strings.Contains(ok[len(ok)-1], "response.completed") {
+				return strings.Join(ok, "")
 			}
-			return ledger.Amount{Tokens: 10}, false
+			return strings.Join(ok[:len(ok)-1], "")
 		},
-		answer: func(_ int, w http.ResponseWriter, _ *http.Request, ok []string, _ string) {
+
+		answer: func(_ int, w http.ResponseWriter, _ *http.Request, ok []string, p string) {
+			if p == "/responses" { // it has no other end
+				stream(w, ok...)
+				return
+			}
 			stream(w, ok[:len(ok)-1]...)
+		},
+	},
+	{
+		name: "an end without the last event", want: first2, rule: RuleProvider, spent: inFull,
+		answer: func(_ int, w http.ResponseWriter, _ *http.Request, ok []string, _ string) {
+			stream(w, ok[:2]...)
 		},
 	},
 	{
@@ -288,14 +298,14 @@ var evils = []evil{
 		},
 	},
 	{
-		name: "HTML", status: 502, rule: RuleProvider, asked: 3, spent: thrice,
+		name: "HTML", status: 502, rule: RuleProvider, spent: inFull,
 		answer: func(_ int, w http.ResponseWriter, _ *http.Request, _ []string, _ string) {
 			w.Header().Set("Content-Type", "text/html")
 			_, _ = io.WriteString(w, "<html>")
 		},
 	},
 	{
-		name: "something compressed", status: 502, rule: RuleProvider, asked: 3, spent: thrice,
+		name: "something compressed", status: 502, rule: RuleProvider, spent: inFull,
 		answer: func(_ int, w http.ResponseWriter, _ *http.Request, ok []string, _ string) {
 			w.Header().Set("Content-Encoding", "gzip")
 			stream(w, ok...)

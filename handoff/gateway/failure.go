@@ -15,6 +15,7 @@ type failure struct {
 	next    next
 	after   time.Duration // for which the provider wants to be left alone
 	billed  bool          // the provider may charge for it
+	usage   *meter        // what it says that it charges for; nil: it says nothing
 }
 
 // next is who is asked after a failure.
@@ -39,6 +40,22 @@ func (f *failure) because(err error) *failure {
 // bill notes that the provider may charge for the attempt.
 func (f *failure) bill() *failure {
 	f.billed = true
+	return f
+}
+
+// counted notes what the provider says that the attempt took. Where it says nothing, it took nothing.
+func (f *failure) counted(m *meter) *failure {
+	if m.known {
+		f.usage = m
+	}
+	return f
+}
+
+// says adds the provider's own words; "" are none.
+func (f *failure) says(words string) *failure {
+	if words != "" {
+		f.refusal.Msg += ": " + words
+	}
 	return f
 }
 

@@ -92,7 +92,7 @@ func FuzzBody(f *testing.F) {
 				continue
 			}
 			set := q.changes(m.Use[0], catalog.Provider{Kind: catalog.Compatible})
-			checkEdited(t, q, bytes.Join(q.edit(set), nil), set)
+			checkEdited(t, q, bytes.Join(q.edit(set, nil), nil), set)
 			input, _ := q.inputBound(catalog.Anthropic, 0)
 			if worst := worst(input, q.output(), m.Price); worst.Tokens < 0 || worst.Cost < 0 || worst == (ledger.Amount{}) {
 				t.Fatalf("%s: %+v", body, worst)

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"bytes"
+	"math"
 	"strconv"
 	"strings"
 
@@ -14,6 +15,8 @@ type meter struct {
 	dialect catalog.Dialect
 	usage   Usage
 	known   bool // the provider has said what all of it took
+	input   bool // it has said what was read
+	ended   bool // a stream has said why it ends
 	about   About
 }
 
@@ -22,58 +25,76 @@ const maxCount = 1 << 40
 
 // plain reads an answer that isn't streamed.
 func (m *meter) plain(body []byte) {
-	m.take(member(body, "usage"), true)
+	m.take(usageIn(body), true)
 	m.about.whole(m.dialect, body)
 }
 
-// take reads a usage object. final says that the counts are those of the whole answer.
+// usageIn finds the counts of a plain answer or of a chunk. Groq's streams have them in a field of its own.
+func usageIn(object []byte) []byte {
+	if usage := member(object, "usage"); !isNull(usage) {
+		return usage
+	}
+	return member(object, "x_groq", "usage")
+}
+
+// take reads a usage object. final says that the counts are those of the whole answer. A zero takes
+// nothing back, and a detail that can't be read is lost alone.
 func (m *meter) take(object []byte, final bool) {
 	if len(object) == 0 || object[0] != '{' {
 		return
 	}
-	u, ok := m.usage, true
-	read := func(into *int64, path ...string) bool {
-		value := member(object, path...)
-		if isNull(value) {
-			return false
+	counted := m.readCounts(&m.usage, func(into *int64, path ...string) bool {
+		n, ok := countOf(member(object, path...))
+		if ok && n > 0 {
+			*into = n
 		}
-		n, err := strconv.ParseInt(string(value), 10, 64)
-		ok = ok && err == nil && n >= 0 && n < maxCount
-		*into = n
-		return true
+		return ok
+	})
+	if u := &m.usage; u.Cached+u.CacheWrite > u.Input {
+		u.Cached, u.CacheWrite = 0, 0
 	}
-	counted := m.readCounts(&u, read)
-	if !ok {
-		return
+	m.known = m.known || final && counted
+}
+
+// countOf reads a count of tokens, which some servers write as 10.0 or "10".
+func countOf(value []byte) (int64, bool) {
+	text := string(value)
+	if len(value) > 0 && value[0] == '"' {
+		text = strings.TrimSpace(textOf(value))
 	}
-	m.usage, m.known = u, m.known || final && counted
+	n, err := strconv.ParseFloat(text, 64)
+	return int64(n), err == nil && n >= 0 && n < maxCount && n == math.Trunc(n)
 }
 
 // readCounts reports whether the counts are there that every answer has.
 func (m *meter) readCounts(u *Usage, read func(*int64, ...string) bool) bool {
 	switch m.dialect {
 	case catalog.Messages:
-		return readMessages(u, read)
+		return m.readMessages(u, read)
 	case catalog.Responses:
 		read(&u.Cached, "input_tokens_details", "cached_tokens")
 		read(&u.Reasoning, "output_tokens_details", "reasoning_tokens")
-		return read(&u.Input, "input_tokens") && read(&u.Output, "output_tokens")
+		input, output := read(&u.Input, "input_tokens"), read(&u.Output, "output_tokens")
+		return input && output
 	case catalog.Embeddings:
 		return read(&u.Input, "prompt_tokens") || read(&u.Input, "total_tokens")
 	}
-	read(&u.Cached, "prompt_tokens_details", "cached_tokens")
+	_ = read(&u.Cached, "prompt_tokens_details", "cached_tokens") ||
+		read(&u.Cached, "prompt_cache_hit_tokens") || // DeepSeek's
+		read(&u.Cached, "cached_tokens")
 	read(&u.Reasoning, "completion_tokens_details", "reasoning_tokens")
-	return read(&u.Input, "prompt_tokens") && read(&u.Output, "completion_tokens")
+	input, output := read(&u.Input, "prompt_tokens"), read(&u.Output, "completion_tokens")
+	return input && output
 }
 
 // readMessages adds what was cached to the input, which doesn't hold it there.
-func readMessages(u *Usage, read func(*int64, ...string) bool) bool {
+func (m *meter) readMessages(u *Usage, read func(*int64, ...string) bool) bool {
 	plain := u.Input - u.Cached - u.CacheWrite
-	read(&plain, "input_tokens")
+	m.input = read(&plain, "input_tokens") || m.input
 	read(&u.Cached, "cache_read_input_tokens")
 	read(&u.CacheWrite, "cache_creation_input_tokens")
 	u.Input = plain + u.Cached + u.CacheWrite
-	return read(&u.Output, "output_tokens")
+	return read(&u.Output, "output_tokens") && m.input
 }
 
 // what an event of a stream is.
@@ -81,6 +102,7 @@ type what uint8
 
 const (
 	nothing   what = iota // a comment, a ping, an empty one
+	opening               // that an answer begins, and nothing of it
 	content               // or anything else that a client reads
 	failed                // an error
 	usageOnly             // the counts that were asked for by the gateway, perhaps
@@ -115,15 +137,33 @@ func (m *meter) chatEvent(data []byte) what {
 		return failed
 	}
 	m.about.event(m.dialect, data)
-	if !bytes.Contains(data, []byte(`"usage"`)) {
-		return content
-	}
-	usage := member(data, "usage")
+	usage, choices := usageIn(data), member(data, "choices")
 	m.take(usage, true)
-	if choices := member(data, "choices"); !isNull(usage) && isEmptyList(choices) {
+	if !isNull(usage) && isEmptyList(choices) {
+		m.ended = true
 		return usageOnly
 	}
-	return content
+	return m.choices(choices)
+}
+
+// choices reads the choices of a chunk: one that says who speaks, and nothing else, is no content.
+func (m *meter) choices(list []byte) what {
+	kind := content
+	for choice := range strictjson.Elements(list) {
+		m.ended = m.ended || !isNull(member(choice, "finish_reason"))
+		kind = opening
+		said := member(choice, "delta", "role") != nil
+		for name, value := range strictjson.Members(member(choice, "delta")) {
+			said = said && (name == "role" || isNull(value) || string(value) == `""`)
+		}
+		if !said {
+			return content
+		}
+	}
+	if m.ended {
+		return content
+	}
+	return kind
 }
 
 func isEmptyList(value []byte) bool {
@@ -137,9 +177,11 @@ func (m *meter) messagesEvent(data []byte) what {
 	case "message_start":
 		m.take(member(data, "message", "usage"), false)
 		m.about.event(m.dialect, data)
+		return opening
 	case "message_delta":
 		m.take(member(data, "usage"), true)
 		m.about.event(m.dialect, data)
+		m.ended = true
 	case "message_stop":
 		return terminal
 	}
@@ -162,6 +204,21 @@ func (m *meter) responsesEvent(data []byte) what {
 	}
 	return content
 }
+
+// isAnswer reports whether a plain answer has what a client reads.
+func (m *meter) isAnswer(body []byte) bool {
+	switch m.dialect {
+	case catalog.Messages:
+		return bytes.HasPrefix(member(body, "content"), []byte("["))
+	case catalog.Responses:
+		return bytes.HasPrefix(member(body, "output"), []byte("["))
+	case catalog.Embeddings:
+		return isFilledList(member(body, "data"))
+	}
+	return isFilledList(member(body, "choices"))
+}
+
+func isFilledList(value []byte) bool { return len(value) > 0 && value[0] == '[' && !isEmptyList(value) }
 
 // textOf reads a JSON text; of anything else it is "".
 func textOf(value []byte) string {

@@ -128,10 +128,7 @@ func (p *providers) first(ctx context.Context) (*upstream, error) {
 				return up, nil
 			}
 			last = f
-			if f.billed {
-				p.bill.settleInFull(ctx)
-				p.meta.Again = true
-			}
+			p.settleFailed(ctx, f)
 			if f.next == nobody {
 				return nil, f.refusal
 			}
@@ -141,6 +138,19 @@ func (p *providers) first(ctx context.Context) (*upstream, error) {
 		}
 	}
 	return nil, last.refusal
+}
+
+// settleFailed charges for an attempt without an answer, if its provider does.
+func (p *providers) settleFailed(ctx context.Context, f *failure) {
+	switch {
+	case f.usage != nil:
+		p.bill.settle(ctx, p.bill.charge(f.usage))
+	case f.billed:
+		p.bill.settleInFull(ctx)
+	default:
+		return
+	}
+	p.meta.Again = true
 }
 
 // backOff waits before another attempt: half a second that doubles, more or less.
@@ -183,7 +193,9 @@ func (p *providers) relay(ctx context.Context, u *upstream, to *reply) error {
 	for {
 		switch {
 		case u.quotesKey(raw):
-			return p.cutOff(ctx, quotedKey("").refusal)
+			return p.cutOff(ctx, u, quotedKey(p.meta.Provider).refusal)
+		case kind == failed:
+			return p.failedLate(ctx, u, raw, to)
 		case kind == terminal:
 			u.held = raw
 			return nil
@@ -195,11 +207,11 @@ func (p *providers) relay(ctx context.Context, u *upstream, to *reply) error {
 		}
 		var err error
 		raw, err = u.events.next()
-		if errors.Is(err, io.EOF) {
+		if errors.Is(err, io.EOF) && u.meter.ended {
 			return nil
 		}
 		if err != nil {
-			return p.endedEarly(ctx, err)
+			return p.endedEarly(ctx, u, err)
 		}
 		kind = u.meter.event(raw)
 	}
@@ -215,7 +227,7 @@ func (p *providers) hungUp(ctx context.Context, err error) error {
 }
 
 // endedEarly charges for a stream that broke off.
-func (p *providers) endedEarly(ctx context.Context, err error) error {
+func (p *providers) endedEarly(ctx context.Context, u *upstream, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		return p.hungUp(ctx, cause)
 	}
@@ -225,10 +237,22 @@ func (p *providers) endedEarly(ctx context.Context, err error) error {
 		refusal = refuse(http.StatusGatewayTimeout, RuleSilent, "the provider %s fell silent", p.meta.Provider).
 			hint("ask again").because(httpwire.ErrSilent)
 	}
-	return p.cutOff(ctx, refusal)
+	return p.cutOff(ctx, u, refusal)
 }
 
-func (p *providers) cutOff(ctx context.Context, refusal *Refusal) error {
-	p.bill.settleInFull(ctx)
+// failedLate passes a provider's own error on, which ends a stream that has begun.
+func (p *providers) failedLate(ctx context.Context, u *upstream, raw []byte, to *reply) error {
+	if err := to.write(raw); err != nil {
+		return p.hungUp(ctx, err)
+	}
+	refusal := refuse(http.StatusBadGateway, RuleProvider, "the provider %s ends its answer with an error",
+		p.meta.Provider).hint("ask again")
+	refusal.told = true
+	return p.cutOff(ctx, u, refusal)
+}
+
+// cutOff charges for an answer without its end: by the usage, if it came before.
+func (p *providers) cutOff(ctx context.Context, u *upstream, refusal *Refusal) error {
+	p.bill.settle(ctx, p.bill.charge(&u.meter))
 	return refusal
 }

@@ -48,6 +48,7 @@ type Refusal struct {
 
 	again  bool   // clients may send the request again by themselves
 	err    error  // the cause, for the operator; may be nil
+	told   bool   // the stream has said it already
 	passed []byte // the provider's own body, which is shown instead; nil for none
 }
 

@@ -202,6 +202,26 @@ func withUsage(options []byte) []byte {
 	return changed
 }
 
+// renamed are the fields that a provider gets by another name: OpenAI's newer models take no max_tokens.
+// Where a request has both, the old one becomes null.
+func (q *request) renamed(p catalog.Provider, set map[string][]byte) map[string]string {
+	const old = "max_tokens"
+	if !slices.Contains(q.caps, old) || capName(q.dialect, p) == old {
+		return nil
+	}
+	own := capName(q.dialect, p)
+	value := cmp.Or(string(set[old]), string(q.field(old)))
+	if q.field(own) == nil {
+		set[old] = []byte(value)
+		return map[string]string{old: own}
+	}
+	if isNull(q.field(own)) {
+		set[own] = []byte(value)
+	}
+	set[old] = []byte("null")
+	return nil
+}
+
 // capName is the field with which a provider bounds an answer.
 func capName(d *dialect, p catalog.Provider) string {
 	if d.name == catalog.Chat && p.Kind == catalog.OpenAI {
@@ -237,15 +257,22 @@ func member(object []byte, path ...string) []byte {
 // isn't copied to change a word of it.
 type segments [][]byte
 
-// edit returns the body with other values of some fields. Fields that aren't there come
+// edit returns the body with other values of some fields, and other names of some of these. Fields that aren't there come
 // first; everything else stays byte for byte.
-func (q *request) edit(set map[string][]byte) segments {
+func (q *request) edit(set map[string][]byte, as map[string]string) segments {
 	fields := slices.DeleteFunc(slices.Clone(q.fields), func(f field) bool { return set[f.name] == nil })
 	slices.SortFunc(fields, func(a, b field) int { return cmp.Compare(a.start, b.start) })
 	at := bytes.IndexByte(q.body, '{') + 1
 	parts := segments{q.body[:at], q.added(set)}
 	for _, f := range fields {
-		parts = append(parts, q.body[at:f.start], set[f.name])
+		before := q.body[at:f.start]
+		if name := as[f.name]; name != "" {
+			end := bytes.LastIndexByte(before, '"') // of its own name, which has no quote in it
+			start := bytes.LastIndexByte(before[:end], '"') + 1
+			parts = append(parts, before[:start], []byte(name))
+			before = before[end:]
+		}
+		parts = append(parts, before, set[f.name])
 		at = f.end
 	}
 	return append(parts, q.body[at:])

@@ -46,7 +46,7 @@ func (p *biller) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case o.Stream:
 		stream(w, `data: {"choices":[{}]}`+"\n\n", `data: {"choices":[],`+usage+"}\n\n", "data: [DONE]\n\n")
 	default:
-		answering(w, "{"+usage+"}")
+		answering(w, `{"choices":[{}],`+usage+"}")
 	}
 }
 

@@ -14,7 +14,7 @@ var (
 	urlNames = words("url image_url file_url video_url audio_url document_url server_url")
 	idNames  = words("file_id file_ids container_id container vector_store_id vector_store_ids connector_id " +
 		"previous_response_id")
-	free  = words("parameters input_schema input_examples schema annotations citations")
+	free  = words("parameters input_schema input_examples schema annotations citations arguments metadata")
 	texts = words(`text content arguments input output name title context thinking reasoning reasoning_content refusal
 		signature
 		data id call_id tool_call_id tool_use_id description role status encrypted_content summary instructions`)
@@ -40,17 +40,13 @@ type scan struct {
 	at    []string // names on the way to what is read
 	child part     // the object that was read last
 	text  []byte   // the string that was read last, with its quotes
-	odd   error    // a name in another case
 	seen  seen
 }
 
 func (s *scan) tools() bool { return s.field == "tools" }
 
-// all returns the first breach. The error is a *Refusal.
-func (s *scan) all() (*breach, error) {
-	found := s.value(outermost)
-	return found, s.odd
-}
+// all returns the first breach.
+func (s *scan) all() *breach { return s.value(outermost) }
 
 // value goes through a value that isn't a member of an object by itself.
 func (s *scan) value(name string) *breach {
@@ -80,7 +76,7 @@ func (s *scan) object(name string) *breach {
 	var p part
 	before := s.seen
 	for key := range s.json.Members() {
-		s.checkCase(key)
+		p.checkCase(key)
 		s.member(&p, key)
 	}
 	s.child = p
@@ -127,7 +123,7 @@ func (s *scan) toolBreach(p part) *breach {
 			s.seen.opaque = true
 			return nil
 		}
-		return &breach{RuleTool, p.typ, openTool(p.typ)}
+		return &breach{rule: RuleTool, what: p.typ, open: openTool(p.typ)}
 	}
 	return p.first()
 }
@@ -147,7 +143,7 @@ func (s *scan) partBreach(p part) *breach {
 			s.seen.opaque = true
 			return nil
 		}
-		return &breach{RulePart, p.typ, "part:" + p.typ}
+		return &breach{rule: RulePart, what: p.typ, open: "part:" + p.typ}
 	}
 	switch p.typ {
 	case "tool_use":
@@ -175,7 +171,7 @@ func (s *scan) unless(word, rule, what string) *breach {
 	if allows(s.allow, word) {
 		return nil
 	}
-	return &breach{rule, what, word}
+	return &breach{rule: rule, what: what, open: word}
 }
 
 // isAddress reports whether a text in quotes begins like one, after spaces.
@@ -193,16 +189,16 @@ func isAddress(raw []byte) bool {
 	return bytes.HasPrefix(rest, []byte("//")) || string(scheme) == "file"
 }
 
-// checkCase refuses names that a reader which doesn't look at their case takes for one that
-// matters.
-func (s *scan) checkCase(key string) {
-	if s.odd != nil || !strings.ContainsFunc(key, func(c rune) bool { return c < 'a' || c > 'z' }) {
+// checkCase notes a name that a reader which doesn't look at its case takes for one that matters. It is
+// a breach of the object that it stands in: in a schema, or in the input of a tool, it is anybody's.
+func (p *part) checkCase(key string) {
+	if !strings.ContainsFunc(key, func(c rune) bool { return c < 'a' || c > 'z' }) {
 		return
 	}
 	for _, names := range [][]string{urlNames, idNames, {"type", "source", "data"}} {
 		for _, name := range names {
 			if name != key && strings.EqualFold(name, key) {
-				s.odd = refuseCase(key, name)
+				p.breaches = append(p.breaches, named{key, &breach{rule: RuleField, what: key, meant: name}})
 			}
 		}
 	}

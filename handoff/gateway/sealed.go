@@ -16,6 +16,8 @@ type breach struct {
 	rule string
 	what string // a tool's type, a field's name or a part's type, as it was written
 	open string // the word of `allow` that opens it
+	// meant is the name that `what` is nearly; "" for another breach, which can be opened.
+	meant string
 }
 
 // seal refuses what reaches further, unless the model allows it. strict says that only known
@@ -30,18 +32,14 @@ func (q *request) seal(name string, m catalog.Model, strict bool) error {
 			continue
 		}
 		if reason := q.fieldBreach(f.name, strict); reason != "" {
-			return refuseBreach(name, breach{RuleField, f.name, "field:" + f.name}, reason)
+			return refuseBreach(name, breach{rule: RuleField, what: f.name, open: "field:" + f.name}, reason)
 		}
 		q.seen.opaque = q.seen.opaque || !slices.Contains(q.dialect.known, f.name)
 		if !slices.Contains(q.dialect.parts, f.name) {
 			continue
 		}
 		s := &scan{json: strictjson.NewCursor(f.value), allow: m.Allow, form: q.dialect.image, field: f.name}
-		found, err := s.all()
-		if err != nil {
-			return err
-		}
-		if found != nil {
+		if found := s.all(); found != nil {
 			return refuseBreach(name, *found, reasons[found.rule])
 		}
 		q.seen.add(s.seen)
@@ -69,6 +67,9 @@ var reasons = map[string]string{
 }
 
 func refuseBreach(model string, b breach, reason string) *Refusal {
+	if b.meant != "" {
+		return refuseCase(b.what, b.meant)
+	}
 	what := map[string]string{
 		RuleTool: "tools of type", RulePart: "parts of type", RuleURL: "an address in",
 		RuleFile: "the reference", RuleField: "the field",

@@ -78,6 +78,7 @@ var ways = []way{
 	{"a long s for an s", "/chat/completions", with("/chat/completions", `"me\u017f\u017fages":[]`), 400, RuleField, ""},
 	{"MCP servers in another case", "/messages", with("/messages", `"MCP_servers":[]`), 400, RuleField, ""},
 	{"an address in another case", "/chat/completions", chat(`{"type":"image_url","image_url":{"URL":"https://evil/"}}`), 400, RuleField, ""},
+	{"a type in another case, of a call", "/messages", message(`{"type":"tool_use","Type":"document","id":"1","name":"f","input":{}}`), 400, RuleField, ""},
 	{"a type in another case", "/responses", with("/responses", `"tools":[{"Type":"web_search"}]`), 400, RuleField, ""},
 }
 
@@ -85,7 +86,7 @@ var ways = []way{
 func strictBench(t *testing.T, allow ...string) (*bench, *double) {
 	provider := newDouble(t, func(_ int, w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
-		_, _ = w.Write([]byte(`{"usage":{"prompt_tokens":1,"completion_tokens":1,"input_tokens":1,"output_tokens":1}}`))
+		_, _ = w.Write([]byte(`{"choices":[{}],"content":[],"output":[],"usage":{"prompt_tokens":1,"completion_tokens":1,"input_tokens":1,"output_tokens":1}}`))
 	})
 	b := newBench(t, provider.URL)
 	p, m := b.catalog.Providers["p"], b.catalog.Models["m"]
@@ -142,6 +143,13 @@ func TestWhatReachesNowhereIsPassedOn(t *testing.T) {
 		"what a result was found in":     {"/messages", message(`{"type":"search_result","source":"https://x/","title":"t","content":[{"type":"text","text":"x"}]}`)},
 		"what a model has cited":         {"/messages", message(`{"type":"text","text":"x","citations":[{"type":"web","url":"https://x/"}]}`)},
 		"a tool that is cached":          {"/messages", with("/messages", `"tools":[{"name":"f","input_schema":{"type":"object"},"cache_control":{"type":"ephemeral"}}]`)},
+		"names of others in a schema":    {"/chat/completions", with("/chat/completions", `"tools":[{"type":"function","function":{"name":"f","parameters":{"properties":{"Type":{},"URL":{},"Data":{},"Source":{},"File_ID":{}}}}}]`)},
+		"names of others in a tool":      {"/messages", with("/messages", `"tools":[{"name":"f","input_schema":{"properties":{"Type":{"TYPE":"x"},"URL":{}}}}]`)},
+		"names of others in a flat tool": {"/responses", with("/responses", `"tools":[{"type":"function","name":"f","parameters":{"properties":{"Server_URL":{},"DATA":{}}}}]`)},
+		"names of others in a call":      {"/messages", message(`{"type":"tool_use","id":"1","name":"f","input":{"Type":"a","Url":["https://x/"],"Source":{"DATA":"x"}}}`)},
+		"names of others in arguments":   {"/chat/completions", `{"model":"m","messages":[{"role":"assistant","tool_calls":[{"id":"1","type":"function","function":{"name":"f","arguments":{"URL":"https://x/"}}}]}]}`},
+		"names of others in metadata":    {"/responses", `{"model":"m","metadata":{"Type":"x"},"input":[{"type":"message","role":"user","content":"x","metadata":{"URL":"https://x/"}}]}`},
+		"names of others in a format":    {"/chat/completions", with("/chat/completions", `"response_format":{"type":"json_schema","json_schema":{"schema":{"properties":{"Type":{}}}}}`)},
 		"fields without a value":         {"/responses", with("/responses", `"service_tier":null,"background":false,"previous_response_id":null`)},
 	} {
 		t.Run(name, func(t *testing.T) {

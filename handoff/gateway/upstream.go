@@ -2,15 +2,17 @@ package gateway
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/agent-on-demand/aod/api/fault"
-	"github.com/agent-on-demand/aod/handoff/gateway/catalog"
 	"github.com/agent-on-demand/aod/internal/bytegate"
+	"github.com/agent-on-demand/aod/internal/lazyregexp"
 	"github.com/agent-on-demand/aod/internal/secrets"
 	"github.com/agent-on-demand/aod/internal/wire/httpwire"
 	"github.com/agent-on-demand/aod/internal/wire/strictjson"
@@ -66,7 +68,7 @@ func (a *attempt) begin(request context.Context, u *upstream, from io.Reader) *f
 	coding := u.header.Get("Content-Encoding")
 	switch {
 	case coding != "" && coding != "identity" || u.media != typeJSON && u.media != typeEvents:
-		return failed502(same, RuleProvider, "the provider %s answers with something else than a model's answer",
+		return failed502(another, RuleProvider, "the provider %s answers with something else than a model's answer",
 			a.name()).
 			hint("whoever runs this server can check the provider's base_url").bill()
 	case u.media == typeJSON:
@@ -106,10 +108,14 @@ func (a *attempt) readPlain(request context.Context, u *upstream, from io.Reader
 		return quotedKey(a.name())
 	}
 	if strictjson.Check(body, strictjson.Rules{Ambiguous: true, Unbounded: true}) != nil {
-		return a.broken(request, errors.New("the answer is no JSON"))
+		return failed502(another, RuleProvider, "the answer of the provider %s is no JSON", a.name()).
+			hint("whoever runs this server can check the provider's base_url").bill()
 	}
 	u.body = body
 	u.meter.plain(body)
+	if problem := member(body, "error"); !isNull(problem) || !u.meter.isAnswer(body) {
+		return withNext(a.failedWithin(u, body), another).counted(&u.meter)
+	}
 	return nil
 }
 
@@ -124,8 +130,8 @@ func (a *attempt) readHead(request context.Context, u *upstream, from io.Reader)
 		case u.quotesKey(raw):
 			return quotedKey(a.name())
 		case kind == failed:
-			return a.failedFirst(raw)
-		case kind != nothing:
+			return a.failedWithin(u, bytes.Clone(eventData(raw)))
+		case kind > opening:
 			u.held, u.kind = raw, kind
 			return nil
 		}
@@ -140,11 +146,11 @@ func (a *attempt) refused(u *upstream, from io.Reader) *failure {
 	case u.status == http.StatusUnauthorized, u.status == http.StatusForbidden:
 		return badKey("the provider %s doesn't take the key", a.name())
 	case u.status == http.StatusTooManyRequests, u.status == http.StatusServiceUnavailable:
-		return limited(a.name(), u, body)
+		return limited(a.name(), u, body).says(u.words(body))
 	case u.status == http.StatusRequestTimeout, u.status == http.StatusConflict, u.status >= 500:
-		return down(a.name(), u.status).leftAlone(u.header)
+		return down(a.name(), u.status).says(u.words(body)).leftAlone(u.header)
 	case u.status < http.StatusBadRequest, u.status == http.StatusPaymentRequired:
-		return withNext(down(a.name(), u.status), another)
+		return withNext(down(a.name(), u.status), another).says(u.words(body))
 	}
 	if u.quotesKey(body) || strictjson.Check(body, strictjson.Rules{Ambiguous: true, Unbounded: true}) != nil {
 		body = nil
@@ -152,24 +158,58 @@ func (a *attempt) refused(u *upstream, from io.Reader) *failure {
 	return refusedWith(u.status, a.name(), body)
 }
 
-// failedFirst is the failure of a stream that begins with an error.
-func (a *attempt) failedFirst(raw []byte) *failure {
-	data := bytes.Clone(eventData(raw))
+// failedWithin is the failure of an answer of the status 200 that is an error: all of it, or a stream's
+// first event.
+func (a *attempt) failedWithin(u *upstream, data []byte) *failure {
 	problem := member(data, "error")
-	if a.q.dialect.name == catalog.Responses && problem == nil {
+	if textOf(member(data, "type")) == "error" && problem == nil {
 		problem = data
 	}
-	why := textOf(member(problem, "type")) + " " + textOf(member(problem, "code"))
-	switch {
-	case strings.Contains(why, "authentication"), strings.Contains(why, "permission"), strings.Contains(why, "api_key"):
-		return badKey("the provider %s doesn't take the key", a.name())
-	case strings.Contains(why, "insufficient_quota"), strings.Contains(why, "billing"):
-		return withNext(down(a.name(), http.StatusTooManyRequests), another)
-	case strings.Contains(why, "rate_limit"):
-		return overRate(a.name())
-	case strings.Contains(why, "invalid_request"), strings.Contains(why, "context_length"),
-		strings.Contains(why, "not_found"):
-		return refusedWith(http.StatusBadRequest, a.name(), data)
+	code := member(problem, "code")
+	why := textOf(member(problem, "type")) + " " + strings.Trim(string(code), `"`)
+	says := func(words ...string) bool {
+		return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(why, w) })
 	}
-	return down(a.name(), http.StatusInternalServerError)
+	var f *failure
+	switch {
+	case says("authentication", "permission", "api_key", " 401", " 403"):
+		return badKey("the provider %s doesn't take the key", a.name())
+	case says("insufficient_quota", "billing"):
+		f = withNext(down(a.name(), http.StatusTooManyRequests), another)
+	case says("rate_limit", " 429"):
+		f = overRate(a.name())
+	case says("invalid_request", "context_length", "not_found"):
+		if u.quotesKey(data) {
+			data = nil
+		}
+		return refusedWith(http.StatusBadRequest, a.name(), data)
+	case isNull(problem):
+		f = failed502(same, RuleProvider, "the provider %s gives an answer with nothing in it", a.name()).
+			hint("ask again")
+	default:
+		f = failed502(same, RuleProvider, "the provider %s answers with an error", a.name()).hint("ask again later")
+	}
+	return f.says(u.words(data))
+}
+
+// maxWords bounds what is shown of a provider's own words, in bytes.
+const maxWords = 400
+
+// likeKey is what may be a key, or a part of one that a provider quotes.
+var likeKey = lazyregexp.New(`(?i)\b(?:(?:sk|pk|gsk|xai|key)[-_]|bearer |AIza)[a-z0-9_.*-]{6,}`)
+
+// words are those with which a provider says what is wrong, "" where it says nothing that can be shown.
+func (u *upstream) words(body []byte) string {
+	text := string(body)
+	if strictjson.Check(body, strictjson.Rules{Ambiguous: true, Unbounded: true}) == nil {
+		problem := member(body, "error")
+		text = cmp.Or(textOf(member(problem, "message")), textOf(problem), textOf(member(body, "message")),
+			textOf(member(body, "detail")))
+	} else if u.media != "text/plain" {
+		return ""
+	}
+	if u.quotesKey(body) {
+		return ""
+	}
+	return strings.TrimSpace(fault.Clip(fault.OneLine(likeKey().ReplaceAllString(text, "[key]")), maxWords))
 }

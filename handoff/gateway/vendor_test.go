@@ -56,7 +56,7 @@ func (v *vendor) RoundTrip(r *http.Request) (*http.Response, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.bill = v.bill.Plus(ledger.Amount{Tokens: in + out, Cost: in*1000 + out*3000})
-	return answerOf(http.StatusOK, fmt.Sprintf(`{"usage":{"prompt_tokens":%d,"completion_tokens":%d,"input_tokens":%d,"output_tokens":%d}}`, in, out, in, out)), nil
+	return answerOf(http.StatusOK, fmt.Sprintf(`{"choices":[{}],"data":[{}],"content":[],"output":[],"usage":{"prompt_tokens":%d,"completion_tokens":%d,"input_tokens":%d,"output_tokens":%d}}`, in, out, in, out)), nil
 }
 
 func answerOf(status int, body string) *http.Response {
