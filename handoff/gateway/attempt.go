@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/agent-on-demand/aod/handoff/gateway/catalog"
 	"github.com/agent-on-demand/aod/internal/secrets"
@@ -25,6 +26,7 @@ type attempt struct {
 	q      *request
 	header http.Header // of the request
 	server string      // the host that was asked; "" of a script
+	until  time.Time   // by when an answer has to begin, so that others can be asked; zero: whenever it does
 }
 
 func (a *attempt) name() string { return a.route.use.Provider }
@@ -42,21 +44,29 @@ func (a *attempt) open(ctx context.Context) (*upstream, *failure) {
 		return nil, f
 	}
 	u := &upstream{key: key, meter: meter{dialect: a.q.dialect.name}}
-	request, watch := httpwire.WatchSilence(ctx, a.opts.FirstByte)
+	limits := a.route.timeouts.Over(catalog.Timeouts{FirstByte: a.opts.FirstByte, Silence: a.opts.Silence})
+	request, watch := httpwire.WatchSilence(ctx, limits.FirstByte)
 	u.watch = watch
+	tooLong := func() { watch.Stop(httpwire.ErrSilent) }
+	if limits.Whole > 0 {
+		u.whole = time.AfterFunc(limits.Whole, tooLong)
+	}
+	if !a.until.IsZero() {
+		defer time.AfterFunc(time.Until(a.until), tooLong).Stop()
+	}
 	var sent atomic.Bool
 	traced := httptrace.WithClientTrace(request, &httptrace.ClientTrace{WroteHeaders: func() { sent.Store(true) }})
 	response, err := a.send(traced, key) //nolint:bodyclose // upstream.close does
 	if err != nil {
-		watch.Stop(nil)
+		u.stop()
 		f := a.lost(ctx, request, err)
 		f.billed = sent.Load()
 		return nil, f
 	}
-	watch.Heard(a.opts.Silence)
+	watch.Heard(limits.Silence)
 	u.status, u.header, u.source = response.StatusCode, response.Header, response.Body
 	u.media = httpwire.MediaType(response.Header)
-	from := watch.Reader(response.Body, a.opts.Silence)
+	from := watch.Reader(response.Body, limits.Silence)
 	if f := a.begin(request, u, from); f != nil {
 		if ctx.Err() != nil {
 			f = &failure{refusal: refusalOf(context.Cause(ctx)), next: nobody, billed: f.billed}

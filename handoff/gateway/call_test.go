@@ -592,3 +592,38 @@ func TestAStreamThatEndsBeforeItsFirstWordIsTriedAgain(t *testing.T) {
 		}
 	}
 }
+
+// A provider that says nothing has its share of the run's time, so that the next one is asked.
+func TestTheNextIsAskedWhileTheRunHasTime(t *testing.T) {
+	t.Parallel()
+	for name, set := range map[string]func(*bench){
+		"by the run's time": func(b *bench) { b.session.Deadline = time.Now().Add(3 * time.Second) },
+		"by the provider's": func(b *bench) {
+			p := b.catalog.Providers["p"]
+			p.Timeouts.FirstByte = 100 * time.Millisecond
+			b.catalog.Providers["p"] = p
+		},
+		"by the model's, whole": func(b *bench) {
+			m := b.catalog.Models["m"]
+			m.Timeouts.Whole = time.Second
+			b.catalog.Models["m"] = m
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			hangs := newDouble(t, func(_ int, _ http.ResponseWriter, r *http.Request) { hang(r) })
+			provider := newDouble(t, well)
+			b := newBench(t, hangs.URL)
+			q := b.catalog.Providers["p"]
+			q.BaseURL = provider.URL
+			b.catalog.Providers["q"] = q
+			m := b.catalog.Models["m"]
+			m.Use = append(m.Use, catalog.Use{Provider: "q", Model: "other"})
+			b.catalog.Models["m"] = m
+			set(b)
+			if a := b.serve().ask("POST", "/chat/completions", bodies["/chat/completions"]); a.body != plainAnswer {
+				t.Errorf("%d %s", a.status, a.body)
+			}
+		})
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"slices"
+	"time"
 
 	"github.com/agent-on-demand/aod/handoff/gateway/cassette"
 	"github.com/agent-on-demand/aod/internal/pause"
@@ -116,14 +117,15 @@ func (p *providers) ask(ctx context.Context, to *reply) (up *upstream, err error
 // first asks one provider after the other, each up to three times, until one answers.
 func (p *providers) first(ctx context.Context) (*upstream, error) {
 	var last *failure
-	for _, r := range p.target.routes {
+	for i, r := range p.target.routes {
+		until := share(ctx, len(p.target.routes)-i)
 		for n := range attemptsEach {
 			if n > 0 {
 				if err := p.backOff(ctx, n); err != nil {
 					return nil, err
 				}
 			}
-			up, f := p.try(ctx, r)
+			up, f := p.try(ctx, r, until)
 			if f == nil {
 				return up, nil
 			}
@@ -132,12 +134,22 @@ func (p *providers) first(ctx context.Context) (*upstream, error) {
 			if f.next == nobody {
 				return nil, f.refusal
 			}
-			if f.next == another {
+			if f.next == another || !until.IsZero() && time.Until(until) <= f.after {
 				break
 			}
 		}
 	}
 	return nil, last.refusal
+}
+
+// share is when the time of a provider is over, so that as many may still be asked before the run's is:
+// zero for the last one, and where the run has all the time.
+func share(ctx context.Context, left int) time.Time {
+	end, ends := ctx.Deadline()
+	if !ends || left == 1 {
+		return time.Time{}
+	}
+	return time.Now().Add(time.Until(end) / time.Duration(left))
 }
 
 // settleFailed charges for an attempt without an answer, if its provider does.
@@ -160,7 +172,7 @@ func (p *providers) backOff(ctx context.Context, n int) error {
 }
 
 // try makes one attempt at one provider, when it is its turn there.
-func (p *providers) try(ctx context.Context, r route) (*upstream, *failure) {
+func (p *providers) try(ctx context.Context, r route, until time.Time) (*upstream, *failure) {
 	p.meta.Provider, p.meta.Upstream = r.use.Provider, r.use.Model
 	if err := p.bill.reserve(ctx); err != nil {
 		return nil, &failure{refusal: refusalOf(err), next: nobody}
@@ -171,7 +183,7 @@ func (p *providers) try(ctx context.Context, r route) (*upstream, *failure) {
 		return nil, &failure{refusal: refusalOf(err), next: nobody}
 	}
 	p.attempts++
-	a := &attempt{opts: &p.gw.opts, run: p.session.Run, route: r, q: p.q, header: p.header}
+	a := &attempt{opts: &p.gw.opts, run: p.session.Run, route: r, q: p.q, header: p.header, until: until}
 	up, f := a.open(ctx)
 	p.server = cmp.Or(a.server, p.server)
 	if f != nil {

@@ -22,6 +22,7 @@ type route struct {
 	use      catalog.Use
 	provider catalog.Provider
 	script   *script.Script // answers in the provider's place; nil: the provider does
+	timeouts catalog.Timeouts
 }
 
 // targetOf finds what a request is for. The error is a *Refusal.
@@ -31,7 +32,10 @@ func targetOf(known *configured, s *Session, q *request) (t target, err error) {
 	}
 	for _, use := range t.model.Use {
 		if p, there := known.Providers[use.Provider]; there && p.Speaks(q.dialect.name) {
-			t.routes = append(t.routes, route{use, p, cmp.Or(s.Script, known.scripts[use.Provider])})
+			t.routes = append(t.routes, route{
+				use: use, provider: p, script: cmp.Or(s.Script, known.scripts[use.Provider]),
+				timeouts: t.model.Timeouts.Over(p.Timeouts),
+			})
 		}
 	}
 	if len(t.routes) > 0 {

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/internal/bytegate"
@@ -39,12 +40,20 @@ type upstream struct {
 
 	source io.ReadCloser
 	watch  *httpwire.Silence
-	leave  func() // the provider's gate
-	extra  func() // memory of a large plain answer
+	whole  *time.Timer // ends all of it; nil: nothing does
+	leave  func()      // the provider's gate
+	extra  func()      // memory of a large plain answer
+}
+
+func (u *upstream) stop() {
+	if u.whole != nil {
+		u.whole.Stop()
+	}
+	u.watch.Stop(nil)
 }
 
 func (u *upstream) close() {
-	u.watch.Stop(nil)
+	u.stop()
 	u.source.Close()
 	if u.leave != nil {
 		u.leave()

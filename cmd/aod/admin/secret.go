@@ -1,9 +1,14 @@
 package admin
 
 import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
 	"time"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/term"
 
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/cmd/aod/cli"
@@ -48,11 +53,11 @@ func secretSetCommand(env *cli.Env) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if env.StdinIsTerminal() {
-				return fault.New(fault.Input, "a terminal would show the secret").
-					WithHint("give it on stdin: `aod secret set NAME <FILE`, or from a program that keeps passwords")
+			value, err := secretInput(env, args[0])
+			if err != nil {
+				return err
 			}
-			if err := kept.Set(args[0], env.In); err != nil {
+			if err := kept.Set(args[0], value); err != nil {
 				return err
 			}
 			env.Note("%s is kept in %s", ui.Printable(args[0]), kept.Dir)
@@ -66,6 +71,21 @@ type listedSecret struct {
 	Name    string    `json:"name"`
 	Changed time.Time `json:"changed"`
 	Problem string    `json:"problem,omitempty"`
+}
+
+// secretInput is stdin, or a line of a terminal, which doesn't show it.
+func secretInput(env *cli.Env, name string) (io.Reader, error) {
+	if !env.StdinIsTerminal() {
+		return env.In, nil
+	}
+	fmt.Fprintf(env.Err, "value of %s, which isn't shown: ", ui.Printable(name))
+	line, err := term.ReadPassword(int(env.In.(*os.File).Fd())) //nolint:forcetypeassert // a terminal is a file
+	fmt.Fprintln(env.Err)
+	if err != nil {
+		return nil, fault.Wrap(fault.Input, err, "the terminal can't be read").
+			WithHint("give the secret on stdin: `aod secret set NAME <FILE`")
+	}
+	return bytes.NewReader(line), nil
 }
 
 func secretListCommand(env *cli.Env) *cobra.Command {

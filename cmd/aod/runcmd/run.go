@@ -165,6 +165,7 @@ func runHere(ctx context.Context, env *cli.Env, dir string, req orchestrator.Req
 		return err
 	}
 	opts := cli.LocalOptions{Secrets: req.Source.Secrets, Upstreams: flags.Given.Upstreams, Find: req.Find}
+	flags.Models.Secrets = req.Source.Secrets
 	if opts.Models, err = flags.Models.Open(env, req.Unit, req.Find); err != nil {
 		return err
 	}

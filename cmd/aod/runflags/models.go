@@ -33,7 +33,8 @@ type Models struct {
 	record string
 	replay string
 
-	Answered bool // test cases say what models answer
+	Answered bool              // test cases say what models answer
+	Secrets  map[string]string // files with keys of providers, by the names of the keys
 }
 
 // Register adds the flags to a command.
@@ -47,7 +48,7 @@ func (f *Models) Register(flags *pflag.FlagSet) {
 
 // RefuseOnServer returns a fault if a flag is set that only means something here.
 func (f *Models) RefuseOnServer() error {
-	if *f == (Models{}) {
+	if f.File == "" && f.record == "" && f.replay == "" {
 		return nil
 	}
 	return fault.New(fault.Input, "--models, --record and --replay are for runs on this machine").
@@ -97,12 +98,14 @@ func (f *Models) Catalog(env *cli.Env, names []string) (catalog.Catalog, keyRead
 	case f.replay != "" || f.Answered && f.record == "":
 		return anyCatalog(names), nil, nil
 	default:
-		known := ownCatalog(names)
-		sayWherePromptsGo(env, known)
-		return known, ownKey, nil
+		known, err := f.ownCatalog(names)
+		if err == nil {
+			sayWherePromptsGo(env, known)
+		}
+		return known, f.ownKey, err
 	}
 	known, err := readCatalog(path)
-	return known, secrets.Files{Dir: filepath.Join(env.Data, "secrets")}.Read, err
+	return known, secrets.Files{Dir: filepath.Join(env.Data, "secrets"), Named: f.Secrets}.Read, err
 }
 
 func readCatalog(path string) (catalog.Catalog, error) {
@@ -126,10 +129,36 @@ const maxTable = 1 << 20
 var ownProviders = []struct {
 	name, variable string
 	kind           catalog.Kind
-	prefix         string // of its models' names, where both are there
+	prefix         string   // of its models' names, where both are there
+	places         []string // variables with another address that the key is for
+	below          string   // that address, where the dialects lie
 }{
-	{"anthropic", "ANTHROPIC_API_KEY", catalog.Anthropic, "claude"},
-	{"openai", "OPENAI_API_KEY", catalog.OpenAI, ""},
+	{"anthropic", "ANTHROPIC_API_KEY", catalog.Anthropic, "claude", []string{"ANTHROPIC_BASE_URL"}, "/v1"},
+	{"openai", "OPENAI_API_KEY", catalog.OpenAI, "", []string{"OPENAI_BASE_URL", "OPENAI_API_BASE"}, ""},
+}
+
+// ownPlace returns the address of the environment that a key is for, "" for the vendor's own. A key goes
+// nowhere else.
+func ownPlace(variable string, places []string, below string) (address string, err error) {
+	for _, place := range places {
+		value := strings.TrimSuffix(strings.TrimSpace(os.Getenv(place)), "/")
+		if value == "" {
+			continue
+		}
+		if address != "" && value != address {
+			return "", fault.New(fault.Input, "%s name two addresses for %s", strings.Join(places, " and "), variable).
+				WithHint("unset one of them")
+		}
+		if problem := catalog.CheckAddress(value); problem != "" {
+			return "", fault.New(fault.Input, "%s: %s", place, problem).
+				WithHint("write https:// and a host in %s, unset it, or write a file for --models, see docs/models.md", place)
+		}
+		address = value
+	}
+	if address != "" && !strings.HasSuffix(address, below) {
+		address += below
+	}
+	return address, nil
 }
 
 // anyCatalog has the models that units name, at nobody who could be asked.
@@ -154,13 +183,23 @@ const ownWindow = 1_100_000
 
 // ownCatalog has the models that units name, at the providers whose keys are in the
 // environment.
-func ownCatalog(names []string) catalog.Catalog {
+func (f *Models) ownCatalog(names []string) (catalog.Catalog, error) {
 	known := catalog.Catalog{Providers: map[string]catalog.Provider{}, Models: map[string]catalog.Model{}}
 	for _, p := range ownProviders {
-		if os.Getenv(p.variable) == "" {
+		if os.Getenv(p.variable) == "" && f.Secrets[p.variable] == "" {
 			continue
 		}
-		known.Providers[p.name] = catalog.Provider{Kind: p.kind, Key: p.variable, Dialects: p.kind.Dialects()}
+		address, err := ownPlace(p.variable, p.places, p.below)
+		if err != nil {
+			return catalog.Catalog{}, err
+		}
+		kind := p.kind
+		if address != "" && kind == catalog.OpenAI {
+			kind = catalog.Compatible // nobody knows which server it is
+		}
+		known.Providers[p.name] = catalog.Provider{
+			Kind: kind, Key: p.variable, BaseURL: address, Dialects: p.kind.Dialects(),
+		}
 		for _, name := range names {
 			if _, taken := known.Models[name]; !taken && strings.HasPrefix(name, p.prefix) {
 				known.Models[name] = catalog.Model{
@@ -170,11 +209,14 @@ func ownCatalog(names []string) catalog.Catalog {
 			}
 		}
 	}
-	return known
+	return known, nil
 }
 
-// ownKey returns a key that is in the environment.
-func ownKey(variable string) (secrets.Secret, error) {
+// ownKey returns a key of a --secret, else of the environment.
+func (f *Models) ownKey(variable string) (secrets.Secret, error) {
+	if f.Secrets[variable] != "" {
+		return secrets.Files{Named: f.Secrets}.Read(variable)
+	}
 	value := os.Getenv(variable)
 	if value == "" {
 		return "", fault.New(fault.NotFound, "there is no %s in the environment", variable)
@@ -185,6 +227,9 @@ func ownKey(variable string) (secrets.Secret, error) {
 func sayWherePromptsGo(env *cli.Env, known catalog.Catalog) {
 	for _, name := range slices.Sorted(maps.Keys(known.Models)) {
 		provider := known.Models[name].Use[0].Provider
+		if address := known.Providers[provider].BaseURL; address != "" {
+			provider = address
+		}
 		env.Note("what is asked of the model %s goes to %s, with the key of your environment", name, provider)
 	}
 }

@@ -13,8 +13,10 @@
 package catalog
 
 import (
+	"cmp"
 	"path/filepath"
 	"slices"
+	"time"
 )
 
 // Catalog is what a gateway may ask. The zero Catalog is nothing.
@@ -59,6 +61,7 @@ type Provider struct {
 	AnyField    bool   // that fields which nobody knows are passed on
 	NoUsage     bool   // that the provider can't be asked for the usage of a stream
 	Answers     string // the file of a script
+	Timeouts    Timeouts
 }
 
 // Speaks reports whether the provider has a dialect.
@@ -77,6 +80,22 @@ type Model struct {
 	TPM       int64  // tokens a minute; 0 bounds nothing
 	Allow     []string
 	Images    bool // it takes them: agents show it those that their tools return
+	Timeouts  Timeouts
+}
+
+// Timeouts are how long one attempt may take; 0 is the usual time. A model's go before its provider's.
+type Timeouts struct {
+	FirstByte time.Duration // until an answer begins
+	Silence   time.Duration // between two parts of it
+	Whole     time.Duration // until its end
+}
+
+// Over returns the timeouts, and of others those that it doesn't have.
+func (t Timeouts) Over(others Timeouts) Timeouts {
+	return Timeouts{
+		FirstByte: cmp.Or(t.FirstByte, others.FirstByte), Silence: cmp.Or(t.Silence, others.Silence),
+		Whole: cmp.Or(t.Whole, others.Whole),
+	}
 }
 
 // DefaultMaxOutput is the cap of an answer where nobody gives one, in tokens: without any, the

@@ -50,6 +50,7 @@ func (r *reader) model(at string, v any) Model {
 		"max_output": r.integer(&m.MaxOutput, maxTokens), "context": r.integer(&m.Context, maxTokens),
 		"rpm": r.integer(&rpm, maxTokens), "tpm": r.integer(&m.TPM, maxTokens),
 		"allow": r.allow(&m.Allow), "images": r.Boolean(&m.Images),
+		"timeouts": r.timeouts(&m.Timeouts),
 	})
 	m.RPM = int(rpm)
 	if len(m.Use) == 0 {

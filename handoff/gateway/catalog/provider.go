@@ -46,10 +46,11 @@ func (r *reader) provider(at string, v any) Provider {
 	var concurrency int64
 	usage := true
 	r.Object(at, v, strictyaml.Fields{
-		"kind": r.text(&kind), "key": r.text(&p.Key), "base_url": r.text(&p.BaseURL),
+		"kind": r.text(&kind), "key": r.key(&p.Key), "base_url": r.text(&p.BaseURL),
 		"plain_http": r.Boolean(&p.PlainHTTP),
 		"dialects":   r.dialects(&p.Dialects), "concurrency": r.integer(&concurrency, maxConcurrency),
 		"fields": r.text(&anyField), "stream_usage": r.Boolean(&usage), "answers": r.text(&p.Answers),
+		"timeouts": r.timeouts(&p.Timeouts),
 	})
 	p.Kind, p.Concurrency, p.NoUsage = Kind(kind), int(concurrency), !usage
 	p.BaseURL = strings.TrimSuffix(p.BaseURL, "/")
@@ -95,15 +96,52 @@ func (r *reader) checkProvider(at string, p Provider) {
 }
 
 func (r *reader) checkAddress(at string, p Provider) {
-	u, err := url.Parse(p.BaseURL)
+	if problem, hint := addressProblem(p.BaseURL, p.PlainHTTP); problem != "" {
+		r.Report(at, problem, hint)
+	}
+}
+
+// CheckAddress returns what is wrong with the address of a provider, "" for nothing. Of the address it says
+// the host at most.
+func CheckAddress(address string) string {
+	problem, _ := addressProblem(address, false)
+	return problem
+}
+
+func addressProblem(address string, plainHTTP bool) (problem, hint string) {
+	u, err := url.Parse(address)
 	switch {
 	case err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http":
-		r.Report(at, "it isn't an address", "write https:// and a host, then the path that the dialects lie below")
+		return "it isn't an address", "write https:// and a host, then the path that the dialects lie below"
 	case u.User != nil || u.RawQuery != "" || u.Fragment != "":
-		r.Report(at, "it holds more than a host and a path", "a key belongs into a file: see key")
-	case u.Scheme == "http" && !p.PlainHTTP && !httpwire.IsLoopback(u.Hostname()):
-		r.Report(at, "prompts and the key would go unencrypted to "+fault.Quote(u.Host),
-			"write https://, or plain_http: true where the way there is safe")
+		return "it holds more than a host and a path", "a key belongs into a file: see key"
+	case u.Scheme == "http" && !plainHTTP && !httpwire.IsLoopback(u.Hostname()):
+		return "prompts and the key would go unencrypted to " + fault.Quote(u.Host),
+			"write https://, or plain_http: true where the way there is safe"
+	}
+	return "", ""
+}
+
+// keyName is what the file of a secret can be called. looksLikeKey is a key itself, as vendors make them.
+var (
+	keyName      = lazyregexp.New(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$`)
+	looksLikeKey = lazyregexp.New(`^(?:(?:sk|pk|gsk|xai|hf|nvapi)[-_]|AIza|Bearer ).{12}|^[A-Za-z0-9_-]*[0-9][A-Za-z0-9_-]{31,}$`)
+)
+
+// key reads the name of a secret. A key in its place is never shown.
+func (r *reader) key(into *string) func(string, any) {
+	return func(at string, v any) {
+		s, _ := v.(string)
+		if looksLikeKey().MatchString(s) {
+			r.Report(at, "it looks like a key itself, which belongs into no file of models",
+				"revoke it if others have seen it, keep a new one with `aod secret set NAME`, and write key: NAME")
+			return
+		}
+		if !keyName().MatchString(s) {
+			r.Report(at, "it isn't the name of a secret", "keep the key with `aod secret set NAME`, and write key: NAME")
+			return
+		}
+		*into = s
 	}
 }
 

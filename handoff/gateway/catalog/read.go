@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/internal/wire/strictjson"
@@ -86,5 +87,29 @@ func (r *reader) integer(into *int64, most int64) func(string, any) {
 			return
 		}
 		*into = n
+	}
+}
+
+func (r *reader) timeouts(into *Timeouts) func(string, any) {
+	return func(at string, v any) {
+		r.Object(at, v, strictyaml.Fields{
+			"first_byte": r.duration(&into.FirstByte), "silence": r.duration(&into.Silence),
+			"whole": r.duration(&into.Whole),
+		})
+	}
+}
+
+// maxTimeout bounds a time of an attempt.
+const maxTimeout = 24 * time.Hour
+
+func (r *reader) duration(into *time.Duration) func(string, any) {
+	return func(at string, v any) {
+		text, _ := v.(string)
+		d, err := time.ParseDuration(text)
+		if err != nil || d <= 0 || d > maxTimeout {
+			r.Report(at, "it isn't a time", "write one such as 30s or 5m, up to 24h")
+			return
+		}
+		*into = d
 	}
 }
