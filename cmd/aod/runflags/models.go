@@ -202,9 +202,10 @@ func (f *Models) ownCatalog(names []string) (catalog.Catalog, error) {
 		}
 		for _, name := range names {
 			if _, taken := known.Models[name]; !taken && strings.HasPrefix(name, p.prefix) {
+				price, _ := catalog.KnownPrice(known.Providers[p.name], name)
 				known.Models[name] = catalog.Model{
 					Use:     []catalog.Use{{Provider: p.name, Model: name}},
-					Context: ownWindow,
+					Context: ownWindow, Price: price,
 				}
 			}
 		}

@@ -4,8 +4,8 @@
 // Read reads a file with both tables. Providers and Models read one table each of a file that
 // was parsed already, and Check then holds the two against each other. Findings have lines.
 //
-// Prices are integers: billionths of the currency for a million tokens. The package has no
-// prices of its own, and no list of what models there are.
+// Prices are integers: billionths of the currency for a million tokens. KnownPrice has approximate ones of
+// known models, of a date; there is no list of what models there are.
 //
 // It must not know how a provider is asked.
 //
