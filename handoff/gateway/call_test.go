@@ -559,7 +559,7 @@ func TestTheWordsOfAProviderReachTheCallerAndTheRecord(t *testing.T) {
 	t.Parallel()
 	for status, c := range map[int]struct{ said, want string }{
 		429: {`{"error":{"message":"Rate limit reached for\n gpt, use sk-abcdefghij"}}`, "Rate limit reached for  gpt, use [key]"},
-		500: {`{"message":"` + strings.Repeat("long ", 1000) + `"}`, "long long"},
+		500: {`{"message":"` + strings.Repeat("long ", 1000) + `"}`, "long lo"},
 		503: {`{"error":"` + canary + `"}`, ""},
 	} {
 		provider := newDouble(t, func(_ int, w http.ResponseWriter, _ *http.Request) {

@@ -257,7 +257,8 @@ func member(object []byte, path ...string) []byte {
 // isn't copied to change a word of it.
 type segments [][]byte
 
-// edit returns the body with other values of some fields, and other names of some of these. Fields that aren't there come
+// edit returns the body with other values of some fields, and other names of some of these.
+// Fields that aren't there come
 // first; everything else stays byte for byte.
 func (q *request) edit(set map[string][]byte, as map[string]string) segments {
 	fields := slices.DeleteFunc(slices.Clone(q.fields), func(f field) bool { return set[f.name] == nil })

@@ -78,9 +78,9 @@ func secretInput(env *cli.Env, name string) (io.Reader, error) {
 	if !env.StdinIsTerminal() {
 		return env.In, nil
 	}
-	fmt.Fprintf(env.Err, "value of %s, which isn't shown: ", ui.Printable(name))
+	_, _ = fmt.Fprintf(env.Err, "value of %s, which isn't shown: ", ui.Printable(name))
 	line, err := term.ReadPassword(int(env.In.(*os.File).Fd())) //nolint:forcetypeassert // a terminal is a file
-	fmt.Fprintln(env.Err)
+	_, _ = fmt.Fprintln(env.Err)
 	if err != nil {
 		return nil, fault.Wrap(fault.Input, err, "the terminal can't be read").
 			WithHint("give the secret on stdin: `aod secret set NAME <FILE`")

@@ -151,7 +151,8 @@ func ownPlace(variable string, places []string, below string) (address string, e
 		}
 		if problem := catalog.CheckAddress(value); problem != "" {
 			return "", fault.New(fault.Input, "%s: %s", place, problem).
-				WithHint("write https:// and a host in %s, unset it, or write a file for --models, see docs/models.md", place)
+				WithHint("write https:// and a host in %s, unset it, or write a file for --models, see docs/models.md",
+					place)
 		}
 		address = value
 	}

@@ -125,7 +125,8 @@ func addressProblem(address string, plainHTTP bool) (problem, hint string) {
 // keyName is what the file of a secret can be called. looksLikeKey is a key itself, as vendors make them.
 var (
 	keyName      = lazyregexp.New(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$`)
-	looksLikeKey = lazyregexp.New(`^(?:(?:sk|pk|gsk|xai|hf|nvapi)[-_]|AIza|Bearer ).{12}|^[A-Za-z0-9_-]*[0-9][A-Za-z0-9_-]{31,}$`)
+	looksLikeKey = lazyregexp.New(`^(?:(?:sk|pk|gsk|xai|hf|nvapi)[-_]|AIza|Bearer ).{12}|` +
+		`^[A-Za-z0-9_-]*[0-9][A-Za-z0-9_-]{31,}$`)
 )
 
 // key reads the name of a secret. A key in its place is never shown.
@@ -138,7 +139,8 @@ func (r *reader) key(into *string) func(string, any) {
 			return
 		}
 		if !keyName().MatchString(s) {
-			r.Report(at, "it isn't the name of a secret", "keep the key with `aod secret set NAME`, and write key: NAME")
+			r.Report(at, "it isn't the name of a secret",
+				"keep the key with `aod secret set NAME`, and write key: NAME")
 			return
 		}
 		*into = s
