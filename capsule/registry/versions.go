@@ -114,7 +114,8 @@ func (r *Registry) setBack(name, version string) (*unit.Unit, error) {
 	if err != nil {
 		return nil, err
 	}
-	if u, err = r.relabel(u, old, record{Name: name, Digest: old.Digest, Source: unit.FromUpload, By: old.By}); err != nil {
+	again := record{Name: name, Digest: old.Digest, Source: unit.FromUpload, By: old.By}
+	if u, err = r.relabel(u, old, again); err != nil {
 		return nil, err
 	}
 	if err := r.home.setCurrent(name, old.Digest); err != nil {

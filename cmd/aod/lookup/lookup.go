@@ -181,13 +181,15 @@ func find(places []string, name string) (string, error) {
 	for _, place := range places {
 		dirs, _ := registry.Dirs(place) // an unreadable directory has no such unit
 		for _, dir := range dirs {
-			if nameOf(dir) == name && !slices.ContainsFunc(all, func(d string) bool { return registry.SameDir(d, dir) }) {
+			isSame := func(d string) bool { return registry.SameDir(d, dir) }
+			if nameOf(dir) == name && !slices.ContainsFunc(all, isSame) {
 				all = append(all, dir)
 			}
 		}
 	}
 	if len(all) > 1 {
-		return "", fault.New(fault.Conflict, "more than one unit has the name %s: %s", name, strings.Join(all, " and ")).
+		return "", fault.New(fault.Conflict, "more than one unit has the name %s: %s", name,
+			strings.Join(all, " and ")).
 			WithHint("name one by its directory, or give one another name in its agent.yaml")
 	}
 	return strings.Join(all, ""), nil

@@ -135,7 +135,8 @@ func Run(ctx context.Context, env *cli.Env, name string, flags Flags) error {
 		return runOnServer(ctx, env, name, flags)
 	}
 	if flags.Replace {
-		return fault.New(fault.Input, "--replace is for uploads to a server").WithHint("name the server with --server URL")
+		return fault.New(fault.Input, "--replace is for uploads to a server").
+			WithHint("name the server with --server URL")
 	}
 	if flags.Detach {
 		return fault.New(fault.Input, "--detach needs a server that goes on with the run").
