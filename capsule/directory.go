@@ -123,8 +123,10 @@ func (d *Directory) checkServers(tools []Tool) {
 	if !ok {
 		if d.has(mcpServersDir) && !d.has(mcpFile) {
 			d.findings = append(d.findings, fault.Finding{
-				File: mcpServersDir, Warning: true, Message: "there is no mcp.json, so that nothing starts these servers",
-				Hint: `add mcp.json: {"mcpServers": {"NAME": {"command": "python3", "args": ["` + mcpServersDir + `/NAME.py"]}}}`,
+				File: mcpServersDir, Warning: true,
+				Message: "there is no mcp.json, so that nothing starts these servers",
+				Hint: `add mcp.json: {"mcpServers": {"NAME": {"command": "python3", "args": ["` + mcpServersDir +
+					`/NAME.py"]}}}`,
 			})
 		}
 		return

@@ -106,8 +106,9 @@ func (c *Card) breaches() (found []fault.Finding) {
 		if !slices.Contains([]string{"*/*", "application/*", "application/json"}, declared) &&
 			!strings.HasSuffix(declared, "+json") {
 			found = append(found, fault.Finding{
-				Pointer: fmt.Sprintf("/outputs/%d/media_type", i), Message: "is no form of JSON, which is what a unit prints",
-				Hint: "write application/json, or a type that ends in +json",
+				Pointer: fmt.Sprintf("/outputs/%d/media_type", i),
+				Message: "is no form of JSON, which is what a unit prints",
+				Hint:    "write application/json, or a type that ends in +json",
 			})
 		}
 	}

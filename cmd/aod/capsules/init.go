@@ -66,7 +66,8 @@ func noteNext(env *cli.Env, dir, template string) error {
 	}
 	next := []string{"aod test " + dir, "aod run " + dir}
 	if t.File == "" && t.Sample != "" {
-		next = []string{next[0], "aod au run " + dir + " --stdin " + filepath.Join(dir, t.Sample), "aod au check " + dir}
+		sample := filepath.Join(dir, t.Sample)
+		next = []string{next[0], "aod au run " + dir + " --stdin " + sample, "aod au check " + dir}
 	}
 	if t.File != "" {
 		next[1] += " --file " + t.File + "=" + filepath.Join(dir, t.Sample)

@@ -398,8 +398,8 @@ func (u *UnitConfig) bounds() []setting {
 			"refuse_with_200",
 			boolean{&u.Refuse200},
 			"false",
-			"answer inputs that it refuses, and its failures, with 200 and the status error, by the agent HTTP contract, " +
-				"instead of 422 and 502; the codes are VALIDATION_ERROR and TASK_FAILED",
+			"answer inputs that it refuses, and its failures, with 200 and the status error, by the agent HTTP " +
+				"contract, instead of 422 and 502; the codes are VALIDATION_ERROR and TASK_FAILED",
 		},
 	}
 }

@@ -52,8 +52,8 @@ type step struct {
 // New starts a view; close ends it.
 func New(out *ui.Output, unit string, quiet bool) *View {
 	v := &View{
-		Out: out, Unit: unit, quiet: quiet, steps: map[string]step{}, built: map[string]bool{}, calls: newCallTree(unit),
-		stop: make(chan struct{}),
+		Out: out, Unit: unit, quiet: quiet, steps: map[string]step{}, built: map[string]bool{},
+		calls: newCallTree(unit), stop: make(chan struct{}),
 	}
 	if out.Terminal && !quiet {
 		v.done.Go(v.animate)

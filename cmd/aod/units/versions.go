@@ -45,7 +45,8 @@ func versionsCommand(env *cli.Env) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return cli.Table(env, cli.All(versions), asJSON, "", []string{"VERSION", "CURRENT", "SOURCE", "BY", "SINCE"},
+			titles := []string{"VERSION", "CURRENT", "SOURCE", "BY", "SINCE"}
+			return cli.Table(env, cli.All(versions), asJSON, "", titles,
 				func(v api.UnitVersion) []string {
 					return []string{v.Version, currentText(v), v.Source, v.By, ui.Time(v.Since)}
 				})

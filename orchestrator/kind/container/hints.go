@@ -34,8 +34,8 @@ var (
 	}
 	byName = sandboxHint{
 		words: noNetwork.words,
-		hint: "the sandbox reaches the hosts in egress through the proxy in $HTTPS_PROXY alone: use a client that takes " +
-			"it, and no socket of its own; what isn't HTTP or TLS can't go there",
+		hint: "the sandbox reaches the hosts in egress through the proxy in $HTTPS_PROXY alone: use a client that " +
+			"takes it, and no socket of its own; what isn't HTTP or TLS can't go there",
 	}
 	crlf = sandboxHint{
 		words: []string{
@@ -49,8 +49,8 @@ var (
 			"npx: not found", "uvx: not found", "npx: command not found", "uvx: command not found",
 			"no such file or directory: 'npx'", "no such file or directory: 'uvx'", "spawn npx enoent",
 		},
-		hint: "the image has no npx or uvx, which would fetch the program from a registry that the sandbox doesn't reach: " +
-			"install the program in the Dockerfile, and start it by its own name",
+		hint: "the image has no npx or uvx, which would fetch the program from a registry that the sandbox doesn't " +
+			"reach: install the program in the Dockerfile, and start it by its own name",
 	}
 	readOnly = sandboxHint{
 		words: []string{"read-only file system", "erofs"},
