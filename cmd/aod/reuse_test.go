@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"path/filepath"
 	"slices"
 	"testing"
 
@@ -124,6 +125,10 @@ func TestAKilledServerLosesNoRunOfAContainerThatServesSeveral(t *testing.T) {
 	})
 	id := s.again(againInput{Mark: "b", Hold: true})
 	during := s.until(id, "is running", running)
+	testkit.Eventually(t, "its program has looked at what is there", func() bool { // a run is running before that
+		left, _ := filepath.Glob(filepath.Join(s.home(), "runs", id, "*", "workspace/a/b/left"))
+		return len(left) == 1
+	})
 	s.kill()
 	s.start()
 	s.letGo(id)
