@@ -597,7 +597,7 @@ func TestAStreamThatEndsBeforeItsFirstWordIsTriedAgain(t *testing.T) {
 func TestTheNextIsAskedWhileTheRunHasTime(t *testing.T) {
 	t.Parallel()
 	for name, set := range map[string]func(*bench){
-		"by the run's time": func(b *bench) { b.session.Deadline = time.Now().Add(3 * time.Second) },
+		"by the run's time": func(b *bench) { b.session.Deadline = time.Now().Add(10 * time.Second) },
 		"by the provider's": func(b *bench) {
 			p := b.catalog.Providers["p"]
 			p.Timeouts.FirstByte = 100 * time.Millisecond
@@ -605,7 +605,7 @@ func TestTheNextIsAskedWhileTheRunHasTime(t *testing.T) {
 		},
 		"by the model's, whole": func(b *bench) {
 			m := b.catalog.Models["m"]
-			m.Timeouts.Whole = time.Second
+			m.Timeouts.Whole = 3 * time.Second
 			b.catalog.Models["m"] = m
 		},
 	} {
