@@ -90,7 +90,7 @@ func (c *Capsule) Cases() ([]Case, error) {
 	}
 	if len(r.findings) > 0 {
 		return nil, fault.New(fault.Capsule, "the test cases of %s have problems", c.Name).
-			WithHint("mend what is listed").WithFindings(bounded(r.findings))
+			WithHint("fix what is listed").WithFindings(bounded(r.findings))
 	}
 	return cases, nil
 }
@@ -257,7 +257,7 @@ func (r *caseReader) file(caseFile, pointer, name string) string {
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		r.report(caseFile, pointer, "there is no file "+fault.Quote(rel),
-			"add it, or mend the name (relative to tests/)")
+			"add it, or fix the name (relative to tests/)")
 	case errors.As(err, &p):
 		r.report(caseFile, pointer, fault.Quote(rel)+": "+p.message, p.hint)
 	}

@@ -121,7 +121,7 @@ func (d *Directory) readCertificates(name string) []byte {
 func (d *Directory) checkServers(tools []Tool) {
 	raw, ok := d.readOptional(mcpFile)
 	if !ok {
-		if d.has(mcpServersDir) && !d.has(mcpFile) {
+		if d.source.checkParents(mcpServersDir+"/") == nil && !d.has(mcpFile) {
 			d.findings = append(d.findings, fault.Finding{
 				File: mcpServersDir, Warning: true,
 				Message: "there is no mcp.json, so that nothing starts these servers",

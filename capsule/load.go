@@ -83,7 +83,7 @@ func invalid(dir string, findings []fault.Finding, errs int) *fault.Error {
 		problems = fmt.Sprintf("%d problems", errs)
 	}
 	return fault.New(fault.Capsule, "the capsule in %s has %s", dir, problems).
-		WithHint("mend what is listed, then check it with: aod validate %s", dir).
+		WithHint("fix what is listed, then check it with: aod validate %s", dir).
 		WithFindings(bounded(findings))
 }
 
@@ -93,7 +93,7 @@ func bounded(findings []fault.Finding) []fault.Finding {
 	}
 	more := fault.Finding{
 		Message: fmt.Sprintf("and %d more problems", len(findings)-maxFindings),
-		Hint:    "mend the first ones and look again",
+		Hint:    "fix the first ones and look again",
 	}
 	return append(findings[:maxFindings:maxFindings], more)
 }

@@ -180,7 +180,7 @@ func TestLoadReportsAllMistakesAtOnce(t *testing.T) {
 	}
 	for _, finding := range f.Findings {
 		if finding.Message == "" || finding.Hint == "" || finding.File == "" {
-			t.Errorf("%+v doesn't say where, what and how to mend it", finding)
+			t.Errorf("%+v doesn't say where, what and how to fix it", finding)
 		}
 	}
 }

@@ -37,7 +37,7 @@ func TestMCPFileThatIsWrong(t *testing.T) {
 		{"no command", head + `"notes": {}}}`, "", `mcp.json:3: mcpServers.notes: required field "command" is missing`},
 		{"a url", head + "\"far\": {\"type\": \"http\",\n\"url\": \"https://x/mcp\", \"headers\": {}}}}", "", "mcp.json:4: a sealed capsule reaches no server by a URL (have the server's program in the image"},
 		{"another transport", head + "\"far\": {\"command\": \"x\",\n\"type\": \"sse\"}}}", "", `mcp.json:4: mcpServers.far.type: is not one of the allowed values: "stdio"`},
-		{"a program that isn't there", head + "\"n\": {\"command\": \"python3\",\n\"args\": [\"./src/x.py\"]}}}", "", `mcp.json:4: there is no file "src/x.py" (add it, or mend the path`},
+		{"a program that isn't there", head + "\"n\": {\"command\": \"python3\",\n\"args\": [\"./src/x.py\"]}}}", "", `mcp.json:4: there is no file "src/x.py" (add it, or fix the path`},
 		{"a placeholder in an argument", head + "\"n\": {\"command\": \"x\", \"args\": [\"${HOME}/x\"]}}}", "", "mcp.json:3: ${…} stands for nothing here (write the value itself"},
 		{"a placeholder in the environment", head + "\"n\": {\"command\": \"x\", \"env\": {\n\"A_TOKEN\": \"${TOKEN}\"}}}}", "", "mcp.json:4: ${…} stands for nothing here"},
 		{"a secret by its name", head + "\"n\": {\"command\": \"x\", \"env\": {\n\"GITHUB_TOKEN\": \"abc123\"}}}}", "", "mcp.json:4: it looks like a secret, and whoever has the image can read it (take it out"},

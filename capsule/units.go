@@ -208,7 +208,7 @@ func (u *units) checkTexts(at string, s mcpServer, has func(string) bool) {
 		name := path.Clean(texts[pointer])
 		if strings.HasPrefix(name, "src/") && !strings.HasPrefix(pointer, at+"/env/") && !has(name) {
 			u.report(pointer, "there is no file "+fault.Quote(name),
-				"add it, or mend the path: a server starts in the capsule's directory")
+				"add it, or fix the path: a server starts in the capsule's directory")
 		}
 		if strings.Contains(texts[pointer], "${") {
 			u.report(pointer, "${…} stands for nothing here",

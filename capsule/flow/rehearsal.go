@@ -77,7 +77,7 @@ func (h rehearsed) Ask(ctx context.Context, q Question) (Answer, error) {
 			Node: q.Address, Kind: "answer",
 			Message: fmt.Sprintf("%q is no answer to the question: it takes %s", answer.Action,
 				strings.Join(q.Answers, ", ")),
-			Hint: "mend the answers of the test case",
+			Hint: "fix the answers of the test case",
 		}}
 	}
 	return answer, nil

@@ -299,7 +299,7 @@ func (r *Registry) readUpload(ctx context.Context, dir, name string, how Upload)
 	if err != nil {
 		public := fault.Public(err)
 		return nil, fault.Wrap(public.Kind, err, "the uploaded capsule %s has problems", name).
-			WithHint("mend what is listed and upload it again").WithFindings(public.Findings)
+			WithHint("fix what is listed and upload it again").WithFindings(public.Findings)
 	}
 	if loaded.Name != name {
 		return nil, fault.New(fault.Input, "the uploaded capsule calls itself %s, not %s", loaded.Name, name).

@@ -127,7 +127,7 @@ func (env environment) currentContext() (string, error) {
 	err := readJSON(filepath.Join(env.configDir(), "config.json"), &config)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", fault.Wrap(fault.Unavailable, err, "Docker's config.json can't be read").
-			WithHint("mend it, or name the engine in DOCKER_HOST")
+			WithHint("fix it, or name the engine in DOCKER_HOST")
 	}
 	return config.CurrentContext, nil
 }

@@ -71,8 +71,8 @@ nothing else; stderr is progress and what the agent logs. Exit codes are those o
 		Example: `  aod agent run ./shout -m "hello"
   aod agent run ./reviewer -m "what is wrong here?" --file main.go
   git diff | aod agent run ./reviewer -m -
-  aod agent run ./fixer -m "mend the tests" --workspace ~/src/shop
-  aod agent run fixer --new-session -m "mend the tests" --workspace ~/src/shop
+  aod agent run ./fixer -m "fix the tests" --workspace ~/src/shop
+  aod agent run fixer --new-session -m "fix the tests" --workspace ~/src/shop
   aod agent run reviewer -m "hello" --server http://127.0.0.1:7070`,
 		Args:              cli.Exactly(1, "one directory or name of an agent"),
 		ValidArgsFunction: complete.Units(env),

@@ -76,7 +76,7 @@ func generated(command string, schema *contract.Schema) *exampleCall {
 		}
 	}
 	if !call.Works && call.Note == "" {
-		call.Note = "the contract asks for more than could be guessed: mend the input before you run it"
+		call.Note = "the contract asks for more than could be guessed: fix the input before you run it"
 	}
 	return call
 }

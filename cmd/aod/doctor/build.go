@@ -36,8 +36,8 @@ func examineBuilds(ctx context.Context, engine runtime.ImageBuilder) checkup {
 	begun := time.Now()
 	if err := tryBuild(ctx, engine, from); err != nil {
 		c := sick("builds", err)
-		if c.Mend == "" {
-			c.Mend = "each build would fail like this; look at the engine's log, and restart it when its " +
+		if c.Fix == "" {
+			c.Fix = "each build would fail like this; look at the engine's log, and restart it when its " +
 				"network is gone"
 		}
 		return c

@@ -53,7 +53,7 @@ func TestTheDoctorTriesABuild(t *testing.T) {
 	t.Run("and tells an engine's own words", func(t *testing.T) {
 		const words = "the build failed in step [2/2] RUN true: network bridge not found"
 		engine := &shelf{has: "debian", err: fault.New(fault.Build, words)}
-		if c := examineBuilds(t.Context(), engine); c.Health != broken || c.Found != words || c.Mend == "" {
+		if c := examineBuilds(t.Context(), engine); c.Health != broken || c.Found != words || c.Fix == "" {
 			t.Errorf("%+v", c)
 		}
 		if len(engine.removed) != 1 || !strings.HasPrefix(engine.removed[0], trialRepository+":") {

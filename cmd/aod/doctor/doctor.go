@@ -48,7 +48,7 @@ type checkup struct {
 	Name   string `json:"name"`
 	Health health `json:"health"`
 	Found  string `json:"found"`
-	Mend   string `json:"mend,omitempty"`
+	Fix    string `json:"fix,omitempty"`
 }
 
 // Command is `aod doctor`.
@@ -56,7 +56,7 @@ func Command(env *cli.Env) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "doctor",
-		Short: "See whether this machine is ready, and how to mend what isn't",
+		Short: "See whether this machine is ready, and how to fix what isn't",
 		Args:  cli.Exactly(0, "nothing"),
 		RunE:  func(cmd *cobra.Command, _ []string) error { return examine(cmd.Context(), env, asJSON) },
 	}
@@ -74,8 +74,8 @@ func showCheckups(env *cli.Env, checkups []checkup) {
 	colours := map[health]string{fine: ui.Green, worry: ui.Yellow, broken: ui.Red}
 	for _, c := range checkups {
 		env.Out.Line("%s  %-16s %s", env.Out.Style(colours[c.Health], fmt.Sprintf("%-4s", c.Health)), c.Name, c.Found)
-		if c.Mend != "" {
-			env.Out.Line("      %-16s %s", "", env.Out.Style(ui.Dim, c.Mend))
+		if c.Fix != "" {
+			env.Out.Line("      %-16s %s", "", env.Out.Style(ui.Dim, c.Fix))
 		}
 	}
 }
@@ -118,7 +118,7 @@ func probeEngine(ctx context.Context, engine runtime.Prober) (runtime.EngineInfo
 
 func sick(name string, err error) checkup {
 	public := fault.Public(err)
-	return checkup{Name: name, Health: broken, Found: public.Msg, Mend: public.Hint}
+	return checkup{Name: name, Health: broken, Found: public.Msg, Fix: public.Hint}
 }
 
 func examinePlace(info runtime.EngineInfo) checkup {
@@ -136,7 +136,7 @@ func examinePlace(info runtime.EngineInfo) checkup {
 func examineAPI(info runtime.EngineInfo) checkup {
 	c := checkup{Name: "API version", Health: fine, Found: info.APIVersion}
 	if olderVersion(info.APIVersion, oldestAPI) {
-		c.Health, c.Mend = worry, "older than "+oldestAPI+", the oldest that is tested: update the engine"
+		c.Health, c.Fix = worry, "older than "+oldestAPI+", the oldest that is tested: update the engine"
 	}
 	return c
 }
@@ -159,7 +159,7 @@ func examineStorage(info runtime.EngineInfo) checkup {
 	c := checkup{Name: "storage driver", Health: fine, Found: info.StorageDriver}
 	switch info.StorageDriver {
 	case "vfs", "devicemapper", "aufs":
-		c.Health, c.Mend = worry, "slow or out of date: overlay2 is what Docker recommends"
+		c.Health, c.Fix = worry, "slow or out of date: overlay2 is what Docker recommends"
 	}
 	return c
 }
@@ -173,10 +173,10 @@ func examineConfinement(info runtime.EngineInfo) checkup {
 	}
 	if !info.HasSeccomp() {
 		c.Health, c.Found = worry, c.Found+"; no seccomp: programs may use every system call"
-		c.Mend = "use an engine and a kernel with seccomp; without it `aod serve` starts only with allow_unconfined"
+		c.Fix = "use an engine and a kernel with seccomp; without it `aod serve` starts only with allow_unconfined"
 	} else if info.SeccompProfile == "unconfined" {
 		c.Health, c.Found = worry, c.Found+"; builds have no seccomp profile, sandboxes have AOD's"
-		c.Mend = "take seccomp-profile: unconfined out of the engine's daemon.json"
+		c.Fix = "take seccomp-profile: unconfined out of the engine's daemon.json"
 	}
 	return c
 }
@@ -188,7 +188,7 @@ func examineSwap(info runtime.EngineInfo) checkup {
 	return checkup{
 		Name: "swap", Health: worry,
 		Found: "has no limit: a sandbox that is at its memory limit may fill the machine's swap",
-		Mend:  "boot the engine's kernel with swapaccount=1, or without swap",
+		Fix:   "boot the engine's kernel with swapaccount=1, or without swap",
 	}
 }
 
@@ -203,7 +203,7 @@ func examineWatch(info runtime.EngineInfo, data string) checkup {
 		"processes"
 	if err := quota.Check(data); err != nil {
 		c.Found += "; " + err.Error()
-		c.Mend = "for limits that the kernel keeps, run `aod serve` as root with its data on ext4 (tune2fs -O " +
+		c.Fix = "for limits that the kernel keeps, run `aod serve` as root with its data on ext4 (tune2fs -O " +
 			"quota,project -Q prjquota, mount -o prjquota) or XFS (mount -o prjquota)"
 		return c
 	}
@@ -219,7 +219,7 @@ func examineBase(ctx context.Context, engine runtime.Images) checkup {
 	case fault.Is(err, fault.NotFound):
 		return checkup{
 			Name: "base image", Health: worry, Found: "not built yet",
-			Mend: "the first run that needs it builds it; `aod build base` does it now",
+			Fix: "the first run that needs it builds it; `aod build base` does it now",
 		}
 	}
 	return sick("base image", err)
@@ -237,7 +237,7 @@ func examineData(path string) checkup {
 	if err := os.MkdirAll(path, 0o700); err != nil {
 		return checkup{
 			Name: "data directory", Health: broken, Found: err.Error(),
-			Mend: "name another one with --data DIR or AOD_DATA",
+			Fix: "name another one with --data DIR or AOD_DATA",
 		}
 	}
 	return examineDisk("data directory", path)
@@ -251,9 +251,9 @@ func examineDisk(name, path string) checkup {
 	c := checkup{Name: name, Health: fine, Found: fmt.Sprintf("%s, %s free", path, ui.Bytes(free))}
 	switch {
 	case free < noSpace:
-		c.Health, c.Mend = broken, "make room: runs and images need it"
+		c.Health, c.Fix = broken, "make room: runs and images need it"
 	case free < lowSpace:
-		c.Health, c.Mend = worry, "make room soon: images take a lot"
+		c.Health, c.Fix = worry, "make room soon: images take a lot"
 	}
 	return c
 }

@@ -19,8 +19,8 @@ func TestTheDoctorTellsWhatConfinesSandboxes(t *testing.T) {
 		{runtime.EngineInfo{}, worry, "none; no seccomp"},
 	} {
 		got := examineConfinement(c.info)
-		if got.Health != c.health || !strings.Contains(got.Found, c.found) || (got.Mend == "") != (c.health == fine) ||
-			strings.Contains(got.Mend, "allow_unconfined") != strings.Contains(c.found, "no seccomp") {
+		if got.Health != c.health || !strings.Contains(got.Found, c.found) || (got.Fix == "") != (c.health == fine) ||
+			strings.Contains(got.Fix, "allow_unconfined") != strings.Contains(c.found, "no seccomp") {
 			t.Errorf("%+v: %+v", c.info, got)
 		}
 	}

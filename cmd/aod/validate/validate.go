@@ -24,7 +24,7 @@ func Command(env *cli.Env) *cobra.Command {
 		Use:   "validate DIR...",
 		Short: "Report every problem of a capsule at once",
 		Long: `Check capsule directories: every problem with its file, line or JSON pointer, what is
-wrong and how to mend it. An engine is needed for
+wrong and how to fix it. An engine is needed for
 the tools of an MCP server alone. Exit code 1 when something is wrong.
 Python files are compiled, where this machine has python3, and nothing of them is run.`,
 		Example: "  aod validate ./my-capsule\n  aod validate examples/capsules/*",

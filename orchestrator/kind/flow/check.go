@@ -36,6 +36,6 @@ func (x *execution) check(ctx context.Context) (*run.Result, error) {
 	return &run.Result{State: api.Failed, Outcome: api.StepFailed, Failure: &api.RunError{
 		Category: api.CategoryPermanent, Kind: kindInvalid,
 		Message: "the flow can't end well, so nothing was started: " + found[0].String(),
-		Hint:    "mend it, and look with aod validate", Findings: found,
+		Hint:    "fix it, and look with aod validate", Findings: found,
 	}}, nil
 }
