@@ -198,10 +198,10 @@ cuts: base ## cut a server off from its engine 50 times while it has runs, flows
 .PHONY: long
 long: base ## the long forms of tests: each broken unit in its sandboxes, each example on a server, loads, a backup of 10,000 runs
 	AOD_EXAMPLES=1 sh scripts/au-examples.sh
-	AOD_TEST_DOCKER=require AOD_SCHEMAS=30000 $(GO) test -run TestLibrary ./sdk
 	path=$$(sh scripts/ensure-prometheus.sh) && AOD_TEST_DOCKER=require AOD_VARIANTS=1 AOD_EXAMPLES=1 AOD_LOAD=500 AOD_RUNS=10000 AOD_DEBIAN=1 PATH="$$path:$$PATH" \
 		$(GO) test $(RACE) -v -timeout 60m -run 'InSandboxes|TestRuleBreakers|GiveTheSame|CommandLineAreUnits|CommandLineUsesUnits|TestALoad|TestPagesOf|TestManyStreams|TestTunnels|TestHostileServers|TestManyRunsThrough|TestABurst|TestABackupUnderLoad|TestTheBoard|TestCurlAndGit' ./cmd/aod
 	AOD_TEST_DOCKER=require AOD_BOMBS=20 $(GO) test $(RACE) -v -timeout 60m -run 'Bomb|MemoryHog|ProcessLimit' ./runtime/pid1
+	AOD_TEST_DOCKER=require AOD_SCHEMAS=30000 $(GO) test -run TestLibrary ./sdk
 
 .PHONY: powerloss
 powerloss: base ## lose power at 30 moments of a server's work: nothing that was told may be untrue after it

@@ -45,6 +45,8 @@ func takes(kind, help string) string {
 	switch kind {
 	case "duration":
 		return "write a duration with its unit, such as 30s"
+	case "size":
+		return "write a size, such as 512MiB or 2GiB"
 	case "int", "int64", "uint", "uint64":
 		return "write a whole number, such as 3"
 	case "bool":
