@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agent-on-demand/aod/internal/testing/fuzzbound"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -49,7 +50,7 @@ func TestInstructionsReadAContextThatLiesBelow(t *testing.T) {
 
 func FuzzADockerfileThatReadsBelowHasTheSameInstructions(f *testing.F) {
 	f.Add("FROM a\nCOPY . /c\nRUN --mount=target=/x \\\n y\nCOPY <<E /c\nx\nE\n")
-	f.Fuzz(func(t *testing.T, text string) {
+	fuzzbound.Run(f, func(t *testing.T, text string) {
 		moved, ok := readsBelow(text)
 		if !ok {
 			return

@@ -109,11 +109,14 @@ func help(t *testing.T, aod string, command ...string) string {
 	return string(out)
 }
 
+var punctuation = regexp.MustCompile(`[^\p{L}\p{N} _-]`) // has no place in an anchor
+
 // anchorsOf lists what the headings of a text are linked by.
 func anchorsOf(text string) map[string]bool {
 	anchors := map[string]bool{}
 	for _, m := range regexp.MustCompile(`(?m)^#+ (.+)$`).FindAllStringSubmatch(fences.ReplaceAllString(text, ""), -1) {
-		anchors[strings.ReplaceAll(strings.ToLower(m[1]), " ", "-")] = true
+		words := punctuation.ReplaceAllString(strings.ToLower(m[1]), "")
+		anchors[strings.ReplaceAll(words, " ", "-")] = true
 	}
 	return anchors
 }

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+
+	"github.com/agent-on-demand/aod/internal/testing/fuzzbound"
 )
 
 func TestIDsAndTokensKeepTheirBytes(t *testing.T) {
@@ -93,7 +95,7 @@ func FuzzRead(f *testing.F) {
 	f.Add([]byte(`{"jsonrpc":"2.0","id":1.0,"method":"ping","params":{"_meta":{"progressToken":"\u0061"}}}`))
 	f.Add([]byte(`{"jsonrpc":"2.0","id":1e2,"error":{"code":1,"message":"x"}}`))
 	f.Add([]byte(`[{"id":2.5}]`))
-	f.Fuzz(func(t *testing.T, text []byte) {
+	fuzzbound.Run(f, func(t *testing.T, text []byte) {
 		m, err := Read(text)
 		if err != nil {
 			if !json.Valid(Refusal(m.ID, CodeInvalidRequest, err.Error())) {
