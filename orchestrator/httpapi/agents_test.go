@@ -134,9 +134,9 @@ func TestInputsMayBeRefusedWith200(t *testing.T) {
 	s := newServerWith(t, agents.Policy{Refuse200: map[string]bool{"other": true}}, nil)
 	s.addUnit("other")
 	s.do("POST", "/agents/run/sync", asks("actor", `{"do":7}`)).refusedWith(t, 422, "invalid_input")
-	s.do("POST", "/agents/run/sync", asks("other", `{"do":7}`)).refusedWith(t, 200, "invalid_input")
+	s.do("POST", "/agents/run/sync", asks("other", `{"do":7}`)).refusedWith(t, 200, "VALIDATION_ERROR")
 	last := terminalOf[agents.Failed](t, s.stream(asks("other", `{"do":7}`)))
-	if last.Error.Code != "invalid_input" || len(last.Error.Findings) == 0 {
+	if last.Error.Code != "VALIDATION_ERROR" || len(last.Error.Findings) == 0 {
 		t.Errorf("%+v", last)
 	}
 	s.do("POST", "/agents/run/sync", asks("other", `{}`)).wants(t, 200)

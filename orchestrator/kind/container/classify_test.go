@@ -283,7 +283,7 @@ func TestTheKernelKnowsBetterWhatWentOver(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	x := b.execution()
-	x.attempt = &attempt{x: x, limits: x.limits()}
+	x.attempt = &attempt{x: x, limits: x.limits(), log: runtime.NewLog(0, func(runtime.LogLine) {})}
 	over := &runtime.LimitError{Limit: "disk", Message: "more than its disk", Hint: "less"}
 	for _, c := range []struct {
 		name string

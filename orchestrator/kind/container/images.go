@@ -209,10 +209,12 @@ func (b *imageBuilder) buildAsWritten(
 		tell(e)
 	})
 	var failed *fault.Error
-	if errors.As(err, &failed) {
-		failed.Msg = capsule.AsWritten(failed.Msg)
+	if !errors.As(err, &failed) || capsule.AsWritten(failed.Msg) == failed.Msg {
+		return image, err
 	}
-	return image, err
+	written := *failed // others may have the same error
+	written.Msg = capsule.AsWritten(failed.Msg)
+	return image, &written
 }
 
 // recipeOf returns the recipe of a unit's image. Its digest covers everything that goes into
