@@ -89,10 +89,10 @@ func workOnAProject(t *testing.T, alive bool) {
 	s.aod("diff", session)
 	s.hears(session, "append a.txt", "/workspace/project; a.txt link slow.txt sub/b.txt; ")
 	s.aod("apply", session, "--dir", dir) // what was applied has changed once more
-	holds(t, dir, map[string]string{"a.txt": "one\nmore\nmore\n", "slow.txt": "slow\nmore\n", "sub/b.txt": "two\n"})
+	holds(t, dir, map[string]string{"a.txt": more("one", 2), "slow.txt": more("slow", 1), "sub/b.txt": "two\n"})
 	s.hears(session, "remove sub/b.txt", "/workspace/project; a.txt link slow.txt; ")
 	s.aod("apply", session, "--dir", dir) // only what is new
-	holds(t, dir, map[string]string{"a.txt": "one\nmore\nmore\n", "slow.txt": "slow\nmore\n"})
+	holds(t, dir, map[string]string{"a.txt": more("one", 2), "slow.txt": more("slow", 1)})
 	if said, code := s.command("apply", session, "--dir", dir); code != 0 || !strings.Contains(said, "applied already") {
 		t.Errorf("a second apply: %d %s", code, said)
 	}
@@ -121,6 +121,9 @@ func (s *server) restored(do func(*server)) {
 	after.start()
 	do(after)
 }
+
+// more is a file of a line to which so many others were appended.
+func more(line string, n int) string { return line + "\n" + strings.Repeat("more\n", n) }
 
 // holds wants the files of a directory to be these.
 func holds(t *testing.T, dir string, want map[string]string) {

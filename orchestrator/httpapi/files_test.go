@@ -82,7 +82,7 @@ func TestARequestOfTheCapsuleAPIHearsWhereThatIs(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, nil)
 	for path, hinted := range map[string]bool{"/handoff": true, "/handof": false} {
-		if a := s.do("POST", path, `{}`).wants(t, 404); strings.Contains(string(a.body), "capsule API") != hinted {
+		if a := s.do("POST", path, `{}`).wants(t, 404); strings.Contains(a.body, "capsule API") != hinted {
 			t.Errorf("%s: %s", path, a.body)
 		}
 	}

@@ -39,7 +39,7 @@ func Judge(o Observation) checklist.Results {
 	return results
 }
 
-// rule makes one of Checks. The check knows which of it it is: each fact is the failure of one check.
+// rule makes one of Checks. The check knows its own place among them: each fact is the failure of one check.
 func rule(
 	id, title, section string, judge func(*evidence) (Verdict, string),
 ) checklist.Rule[*evidence] {
