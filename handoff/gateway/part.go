@@ -39,6 +39,7 @@ type part struct {
 	input       seen // in its input
 	url, data   int  // bytes of an image that stands in its url, and of its data
 	image       int  // bytes of the image that is in the member for it
+	odd         bool // a name in another case is among its breaches
 	breaches    []named
 }
 

@@ -192,12 +192,13 @@ func isAddress(raw []byte) bool {
 // checkCase notes a name that a reader which doesn't look at its case takes for one that matters. It is
 // a breach of the object that it stands in: in a schema, or in the input of a tool, it is anybody's.
 func (p *part) checkCase(key string) {
-	if !strings.ContainsFunc(key, func(c rune) bool { return c < 'a' || c > 'z' }) {
-		return
+	if p.odd || !strings.ContainsFunc(key, func(c rune) bool { return c < 'a' || c > 'z' }) {
+		return // one is enough, of the many ways to write a long one
 	}
 	for _, names := range [][]string{urlNames, idNames, {"type", "source", "data"}} {
 		for _, name := range names {
 			if name != key && strings.EqualFold(name, key) {
+				p.odd = true
 				p.breaches = append(p.breaches, named{key, &breach{rule: RuleField, what: key, meant: name}})
 			}
 		}

@@ -179,7 +179,7 @@ func spliced(text []byte, splices []splice) []byte {
 	for _, s := range splices {
 		size += len(s.by)
 	}
-	at := func(part []byte) int { return cap(text) - cap(part) }
+	at := func(part []byte) int { return cap(text) - cap(part) } // a part ends where the text does, by its capacity
 	out, done := make([]byte, 0, size), 0
 	for len(splices) > 0 {
 		next := 0
