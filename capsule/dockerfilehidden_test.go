@@ -9,8 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/agent-on-demand/aod/internal/testing/fuzzbound"
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/agent-on-demand/aod/internal/testing/fuzzbound"
 )
 
 func TestInstructionsReadAContextThatLiesBelow(t *testing.T) {
