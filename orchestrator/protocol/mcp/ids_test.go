@@ -13,6 +13,8 @@ import (
 	"github.com/agent-on-demand/aod/api"
 )
 
+const answersOpening = `"id":"opening"`
+
 // speak says lines at stdio, after a session of the revision was opened, and returns the lines of the answer.
 func speak(t *testing.T, s *Server, revision string, lines ...string) []string {
 	t.Helper()
@@ -25,7 +27,9 @@ func speak(t *testing.T, s *Server, revision string, lines ...string) []string {
 		t.Errorf("it ends with %v", err)
 	}
 	said := strings.Split(strings.TrimSpace(out.String()), "\n")
-	return slices.DeleteFunc(said[1:], func(line string) bool { return strings.Contains(line, "list_changed") })
+	return slices.DeleteFunc(said, func(line string) bool {
+		return strings.Contains(line, "list_changed") || strings.Contains(line, answersOpening) // in any order
+	})
 }
 
 // steps are lines of a client that waits for an answer after the first one, and for progress before one that cancels.
@@ -39,8 +43,7 @@ func (s *steps) Read(into []byte) (int, error) {
 	if s.at == len(s.lines) {
 		return 0, io.EOF
 	}
-	if s.at == 1 {
-		<-s.writes
+	for s.at == 1 && !strings.Contains(<-s.writes, answersOpening) {
 	}
 	for strings.Contains(s.lines[s.at], "notifications/cancelled") && !strings.Contains(<-s.writes, "notifications/progress") {
 	}
