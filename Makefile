@@ -14,8 +14,8 @@ export GORACE ?= atexit_sleep_ms=0
 SLOTS   ?= $(shell echo $$(( $$(getconf _NPROCESSORS_ONLN) + 1 )))
 # Most tests of a package wait for the engine or the disk, too.
 ATONCE  ?= $(shell echo $$(( 2 * $$(getconf _NPROCESSORS_ONLN) )))
-# A container takes 0.4 s of a processor: the tests make about 930.
-CONTAINERS ?= 1000
+# A container takes 0.4 s of a processor: the tests make about 950.
+CONTAINERS ?= 1100
 LINTER  ?= golangci-lint
 LINTVER := v2.15.0
 ARCHES  := amd64 arm64

@@ -46,7 +46,7 @@ func (d *dataDir) runs() string { return filepath.Join(d.path, "runs") }
 // lockedDir is a directory whose lock this process holds.
 type lockedDir struct {
 	path string
-	lock *os.File
+	lock *safefs.LockFile
 }
 
 // make makes a directory for runs. The lock is held before the directory gets its name, so

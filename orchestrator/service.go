@@ -64,7 +64,7 @@ type Service struct {
 	Resends   *keys.Resends
 
 	registry *prometheus.Registry
-	lock     *os.File
+	lock     *safefs.LockFile
 	opened   time.Time
 	tasks    sync.WaitGroup // sweeping, warming, recovering and probing
 	started  atomic.Bool

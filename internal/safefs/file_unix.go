@@ -21,5 +21,8 @@ func flock(f *os.File, shared bool) error {
 	return err
 }
 
+// unlock gives the lock of a file back, whoever else has the file open.
+func unlock(f *os.File) error { return syscall.Flock(int(f.Fd()), syscall.LOCK_UN) }
+
 // directoryOnly has nothing opened but a directory.
 const directoryOnly = syscall.O_DIRECTORY

@@ -21,5 +21,8 @@ func flock(f *os.File, shared bool) error {
 	return err
 }
 
+// unlock leaves it to the closing of the file, which no other process has open.
+func unlock(*os.File) error { return nil }
+
 // directoryOnly says nothing: what was opened is looked at afterwards.
 const directoryOnly = 0

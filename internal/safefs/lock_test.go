@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -13,7 +14,7 @@ func TestOfTwoLockersOneHasIt(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "lock")
 	first, err := Lock(name)
 	must(t, err)
-	for _, again := range []func(string) (*os.File, error){Lock, LockExisting} {
+	for _, again := range []func(string) (*LockFile, error){Lock, LockExisting} {
 		if _, err := again(name); !errors.Is(err, ErrLocked) {
 			t.Errorf("a second locker got %v", err)
 		}
@@ -69,6 +70,20 @@ func TestALockThatIsLetGoIsWaitedFor(t *testing.T) {
 	lock, err := AwaitLock(name, time.Minute)
 	must(t, err)
 	must(t, lock.Close())
+}
+
+// A process that is forked has every open file, until it runs its own program.
+func TestALockIsGivenBackWhoeverHasTheFileOpen(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "lock")
+	lock, err := Lock(name)
+	must(t, err)
+	forked, err := syscall.Dup(int(lock.file.Fd()))
+	must(t, err)
+	defer func() { must(t, syscall.Close(forked)) }()
+	must(t, lock.Close())
+	next, err := Lock(name)
+	must(t, err)
+	must(t, next.Close())
 }
 
 func TestALockThatIsHeldIsWaitedForOnlySoLong(t *testing.T) {

@@ -35,7 +35,7 @@ type journal struct {
 type stage struct {
 	root  *os.Root // the directory that is changed
 	dir   string
-	lock  *os.File
+	lock  *safefs.LockFile
 	begun *journal // of a process that died within its apply; nil: none did
 }
 

@@ -58,7 +58,7 @@ func Restore(ctx context.Context, home, file string, force bool) (done Restored,
 }
 
 // lockForRestore locks a home that exists. It returns nil for one that doesn't.
-func lockForRestore(home string, force bool) (*os.File, error) {
+func lockForRestore(home string, force bool) (*safefs.LockFile, error) {
 	if _, err := os.Stat(home); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -77,7 +77,7 @@ func lockForRestore(home string, force bool) (*os.File, error) {
 	return lock, nil
 }
 
-func unlock(lock *os.File) error {
+func unlock(lock *safefs.LockFile) error {
 	if lock == nil {
 		return nil
 	}

@@ -236,7 +236,7 @@ func openWorkplace(file string) (*workplace, error) {
 // workplace is a locked directory for what isn't whole yet.
 type workplace struct {
 	dir  string
-	lock *os.File
+	lock *safefs.LockFile
 }
 
 func (w *workplace) empty() error {
