@@ -29,11 +29,12 @@ func (h *History) Walk(id string) (*Walk, error) {
 	if err != nil {
 		return nil, err
 	}
-	f, _, err := safefs.OpenNamed(filepath.Join(h.Dir(id), walkName))
-	switch {
-	case past.NoWalk:
+	if past.NoWalk {
 		return nil, fault.New(fault.Conflict, "the steps of %s were too large to be kept", id).
 			WithHint("run it again without --from, or on a server")
+	}
+	f, _, err := safefs.OpenNamed(filepath.Join(h.Dir(id), walkName))
+	switch {
 	case errors.Is(err, os.ErrNotExist):
 		return nil, fault.New(fault.Conflict, "%s is no run of a flow", id).
 			WithHint("only flows have a graph, a state and steps")
