@@ -122,7 +122,7 @@ func (d *Directory) checkServers(tools []Tool) {
 	raw, ok := d.readOptional(mcpFile)
 	if !ok {
 		if d.source.checkParents(mcpServersDir+"/") == nil && !d.has(mcpFile) {
-			d.findings = append(d.findings, fault.Finding{
+			d.Report(fault.Finding{
 				File: mcpServersDir, Warning: true,
 				Message: "there is no mcp.json, so that nothing starts these servers",
 				Hint: `add mcp.json: {"mcpServers": {"NAME": {"command": "python3", "args": ["` + mcpServersDir +
