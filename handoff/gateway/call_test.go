@@ -434,7 +434,7 @@ func TestAReaderThatHangsUpPaysInFull(t *testing.T) {
 	ok := events["/chat/completions"]
 	gone := make(chan struct{})
 	provider := newDouble(t, func(_ int, w http.ResponseWriter, r *http.Request) {
-		stream(w, ok[0])
+		stream(w, ok[0], ok[1])
 		hang(r)
 		close(gone)
 	})
@@ -448,7 +448,7 @@ func TestAReaderThatHangsUpPaysInFull(t *testing.T) {
 	must(t, err)
 	answer, err := http.DefaultClient.Do(r)
 	must(t, err)
-	_, err = io.ReadFull(answer.Body, make([]byte, len(ok[0])))
+	_, err = io.ReadFull(answer.Body, make([]byte, len(ok[0]+ok[1])))
 	must(t, err)
 	cancel()
 	answer.Body.Close()
