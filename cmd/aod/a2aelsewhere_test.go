@@ -207,7 +207,7 @@ func TestCheckAgentOfA2A(t *testing.T) {
 	})
 	for wrong, says := range map[string]string{
 		good.URL + "=TASK": "has no task type",
-		"":                 "one address",
+		"":                 "the address of at least one agent",
 	} {
 		code, _, stderr := command(t, t.Context(), append([]string{"check-agent", "--a2a"}, strings.Fields(wrong)...)...)
 		if code != 2 {

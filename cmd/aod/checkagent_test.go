@@ -123,8 +123,8 @@ func TestCheckAgentSendsWhatItIsGiven(t *testing.T) {
 	})
 	for wrong, says := range map[string]string{
 		"http://agent.example.com=X --token-file token": "everybody on the way",
-		target + " --token-file nothing":                "holds no token",
-		target + " --inputs list.json":                  "holds no inputs",
+		target + " --token-file nothing":                "no token can be read from the file",
+		target + " --inputs list.json":                  `list.json" of --inputs can't be used`,
 		target + " --inputs nothing.json":               "can't be read",
 		target + " --timeout 0s":                        "--timeout",
 	} {

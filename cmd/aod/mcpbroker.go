@@ -20,6 +20,7 @@ import (
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/capsule"
+	"github.com/agent-on-demand/aod/cmd/aod/cli"
 	"github.com/agent-on-demand/aod/handoff"
 	"github.com/agent-on-demand/aod/handoff/capsuleapi"
 	"github.com/agent-on-demand/aod/orchestrator/protocol/mcp"
@@ -126,7 +127,7 @@ func (c mcpCalls) Submit(ctx context.Context, sub mcp.Submission) (api.Record, e
 func heldFile(content io.Reader) (*os.File, error) {
 	file, err := os.CreateTemp("", "aod-mcp-")
 	if err != nil {
-		return nil, fault.Wrap(fault.Unavailable, err, "there is no room for the files of the call")
+		return nil, cli.NotKept(err, "a file of the call")
 	}
 	err = os.Remove(file.Name())
 	if err == nil {
@@ -137,7 +138,7 @@ func heldFile(content io.Reader) (*os.File, error) {
 	}
 	if err != nil {
 		file.Close()
-		return nil, fault.Wrap(fault.Unavailable, err, "there is no room for the files of the call")
+		return nil, cli.NotKept(err, "a file of the call")
 	}
 	return file, nil
 }

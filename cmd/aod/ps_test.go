@@ -113,7 +113,7 @@ func TestLogsCancelRerunUnitsPrune(t *testing.T) {
 		{"units hello", 0, "unit      hello (capsule)\naccess    read-only\nat once   2 runs\n" +
 			"timeout   1m, at most 1h\nlimits    memory 64MiB, cpus 0.5, pids 9, output 1MiB\nsandbox   network bridge (root writable, runsc)\nreuse     4 runs a container\nwarm      2 containers\nretries   1\n" +
 			"may call  a, b\nenv       E\nlowered   retries: 5 asked for, 1 by policy.retries\nrefused   may not\n          ask\ninput     {\"type\":\"object\"}\n", ""},
-		{"prune", 2, "", "it takes a bound"},
+		{"prune", 2, "", "say which runs to remove"},
 		{"prune --max-size 1x", 2, "", "write a size, such as 512MiB"},
 		{"prune --older-than 24h --max-size 1.5GiB --dry-run", 0, "would remove 2 runs, 2.0 KiB\n", ""},
 	}

@@ -33,13 +33,13 @@ also does by itself from time to time.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			flags := cmd.Flags()
 			if opts.Images && (flags.Changed("older-than") || flags.Changed("max-size")) {
-				return fault.New(fault.Input, "--images goes without --older-than and --max-size, which are for runs").
+				return fault.New(fault.Input, "--images can't stand with --older-than or --max-size, which are for runs").
 					WithHint("prune runs and images one after the other")
 			}
 			if !opts.Images && !flags.Changed("older-than") && !flags.Changed("max-size") || opts.OlderThan < 0 {
 				return fault.New(fault.Input,
-					"it takes a bound to remove runs: --older-than or --max-size; or --images").
-					WithHint("`aod prune --older-than 0s --dry-run` tells of all runs that have ended")
+					"say which runs to remove, with --older-than or --max-size; or which images, with --images").
+					WithHint("`aod prune --older-than 0s --dry-run` lists every run that has ended")
 			}
 			return prune(cmd.Context(), env, opts, asJSON)
 		},

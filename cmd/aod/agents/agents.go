@@ -184,7 +184,7 @@ func checkWrapped(ctx context.Context, env *cli.Env, name string, asJSON bool) e
 		return err
 	}
 	if c.Kind != capsule.KindAgent {
-		return fault.New(fault.Input, "%q is no wrapped agent", c.Name).
+		return fault.New(fault.Input, "%q isn't a wrapped agent", c.Name).
 			WithHint("`aod validate` checks units of every kind")
 	}
 	return cli.WithLocal(ctx, env, func(l *cli.Local) error {

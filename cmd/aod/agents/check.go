@@ -116,7 +116,7 @@ func targetsOf(args []string) ([]check.Target, error) {
 	}
 	targets, err := check.ParseTargets(os.Getenv(targetsVariable))
 	if err == nil && len(targets) == 0 {
-		err = fault.New(fault.Input, "aod check-agent takes one address of an agent or more").
+		err = fault.New(fault.Input, "aod check-agent takes the address of at least one agent").
 			WithHint("name them as URL=TASK, or in " + targetsVariable)
 	}
 	return targets, err
@@ -133,7 +133,8 @@ func (f checkAgentFlags) options() (check.Options, error) {
 	if f.tokenFile != "" {
 		token, err := cli.ReadSmall(f.tokenFile)
 		if err != nil || token == "" {
-			return opts, fault.Wrap(fault.Input, err, "the file %q holds no token", f.tokenFile)
+			return opts, fault.Wrap(fault.Input, err, "no token can be read from the file %q", f.tokenFile).
+				WithHint("write the token alone into it, on one line")
 		}
 		opts.Call.Token = agenthttp.Secret(token)
 	}
@@ -151,11 +152,11 @@ func (f checkAgentFlags) options() (check.Options, error) {
 func readInputs(path string) (agenthttp.Object, error) {
 	raw, err := os.ReadFile(path)
 	if err != nil {
-		return nil, fault.Wrap(fault.Input, err, "the inputs can't be read")
+		return nil, fault.Wrap(fault.Input, err, "--inputs can't be read")
 	}
 	var inputs agenthttp.Object
 	if err := inputs.UnmarshalJSON(raw); err != nil {
-		return nil, fault.Wrap(fault.Input, err, "the file %q holds no inputs", path).
+		return nil, fault.Wrap(fault.Input, err, "the file %q of --inputs can't be used", path).
 			WithHint("it has to be one JSON object")
 	}
 	return inputs, nil

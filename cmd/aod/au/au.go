@@ -199,8 +199,7 @@ func runAU(ctx context.Context, env *cli.Env, target string, args []string, flag
 		}
 		dir, err := os.MkdirTemp("", "aod-stdin-")
 		if err != nil {
-			return fault.Wrap(fault.Unavailable, err, "stdin can't be received").
-				WithHint("is the disk of %s full?", os.TempDir())
+			return cli.NotKept(err, "stdin")
 		}
 		defer func() { _ = os.RemoveAll(dir) }() // a temporary directory of ours
 		stdin, err := receiveStdin(env, flags, filepath.Join(dir, "stdin"))
@@ -293,12 +292,11 @@ func receiveStdin(env *cli.Env, flags auRunFlags, name string) (string, error) {
 func receive(name string, from io.Reader, limit int64) error {
 	file, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
-		return fault.Wrap(fault.Unavailable, err, "stdin can't be received")
+		return cli.NotKept(err, "stdin")
 	}
 	size, err := io.Copy(file, io.LimitReader(from, limit+1))
 	if err = errors.Join(err, file.Close()); err != nil {
-		return fault.Wrap(fault.Unavailable, err, "stdin can't be received").
-			WithHint("is the disk of %s full?", os.TempDir())
+		return cli.NotKept(err, "stdin")
 	}
 	if size > limit {
 		return fault.New(fault.Input, "stdin has more than %d bytes, the limit", limit).

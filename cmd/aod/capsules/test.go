@@ -163,7 +163,7 @@ func runCase(
 	began := time.Now()
 	out, err := os.MkdirTemp("", "aod-test-")
 	if err != nil {
-		return nil, 0, err
+		return nil, 0, cli.NotKept(err, "what the case makes")
 	}
 	defer func() { _ = os.RemoveAll(out) }() // a temporary directory of ours
 	view := progress.New(env.Err, req.Unit.Name, env.Quiet)

@@ -150,7 +150,8 @@ func (c changesOf) open(ctx context.Context) func(api.Change) (io.ReadCloser, er
 		if c.server == nil {
 			f, err := os.Open(filepath.Join(c.dir, workspace.ContentsName, filepath.FromSlash(change.Path)))
 			if err != nil {
-				return nil, fault.Wrap(fault.NotFound, err, "the run's changes are gone")
+				return nil, fault.Wrap(fault.NotFound, err, "the changes of the run %s can't be read any more", c.id).
+					WithHint("was something below %s removed?", c.dir)
 			}
 			return f, nil
 		}

@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/term"
 
+	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/cmd/aod/ui"
 	"github.com/agent-on-demand/aod/orchestrator/kind/container"
 )
@@ -34,6 +35,12 @@ type Env struct {
 
 	// Local calls do with a runner of units on this machine.
 	Local func(opts LocalOptions, do func(*Local) error) error
+}
+
+// NotKept is the fault of something that should have been kept in the temporary directory for a while.
+func NotKept(err error, what string) error {
+	return fault.Wrap(fault.Unavailable, err, "%s can't be kept in %s", what, os.TempDir()).
+		WithHint("is its disk full? TMPDIR names another directory")
 }
 
 // Home is the server's part of this command's data directory.

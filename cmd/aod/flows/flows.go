@@ -147,7 +147,7 @@ func graphOf(ctx context.Context, env *cli.Env, what string) (*flow.Flow, []api.
 		return nil, nil, err
 	}
 	if c.Flow == nil {
-		return nil, nil, fault.New(fault.Input, "%q is no flow: it is of the kind %s", c.Name, c.Kind).
+		return nil, nil, fault.New(fault.Input, "%q isn't a flow, but of the kind %s", c.Name, c.Kind).
 			WithHint("see aod describe %s", what)
 	}
 	return c.Flow, nil, nil

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/agent-on-demand/aod/api"
-	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/client"
 	"github.com/agent-on-demand/aod/cmd/aod/cli"
 	"github.com/agent-on-demand/aod/orchestrator/protocol/mcp"
@@ -45,7 +44,7 @@ func (r mcpRemote) Submit(ctx context.Context, sub mcp.Submission) (api.Record, 
 	}
 	dir, err := os.MkdirTemp("", "aod-mcp-")
 	if err != nil {
-		return api.Record{}, fault.Wrap(fault.Unavailable, err, "there is no room for the files of the call")
+		return api.Record{}, cli.NotKept(err, "a file of the call")
 	}
 	defer func() { _ = os.RemoveAll(dir) }() // of the temporary directory
 	for i, f := range sub.Files {

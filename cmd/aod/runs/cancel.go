@@ -83,8 +83,8 @@ func say(ctx context.Context, env *cli.Env, id, text string, asData bool) error 
 	saying := api.Saying{Text: text}
 	if asData {
 		if !json.Valid([]byte(text)) {
-			return fault.New(fault.Input, "what is to be said is no JSON").
-				WithHint("leave --data out to say it as text")
+			return fault.New(fault.Input, "TEXT isn't JSON, which --data says it is").
+				WithHint("leave --data out to say it as text, or quote it for the shell: '{\"key\": 1}'")
 		}
 		saying = api.Saying{Data: json.RawMessage(text)}
 	}
