@@ -20,9 +20,9 @@ type binding interface {
 	admit(*http.Request) (http.Handler, *http.Request, error)
 	// refusal is an error in the binding's form.
 	refusal(*refusal) (status int, body any)
-	// empty is the answer of a method that returns nothing.
-	empty() any
-	// silent reports whether the method returns nothing, whatever the SDK makes of that.
+	// ours is the answer of a method that the SDK doesn't write.
+	ours() any
+	// silent reports whether ours is the answer, whatever the SDK makes of it.
 	silent() bool
 	// asEvent reports whether an error that is answered with 200 has to be the event of a stream,
 	// because the client would not see it elsewhere.
@@ -174,10 +174,12 @@ func (b *rpcBinding) refusal(r *refusal) (int, any) {
 
 func (b *rpcBinding) asEvent() bool { return b.events }
 
-// empty implements binding. Version 0.3 has null for nothing, and a bare list.
-func (b *rpcBinding) empty() any {
+// ours implements binding. Version 0.3 has null for nothing, and a bare list.
+func (b *rpcBinding) ours() any {
 	var result any
-	switch {
+	switch card := b.call.shownCard(); {
+	case card != nil:
+		result = card
 	case !b.call.legacy:
 		result = map[string]any{}
 	case b.call.emptyList.Load():
@@ -189,7 +191,7 @@ func (b *rpcBinding) empty() any {
 // silent implements binding. The SDK answers with an envelope that has no result, or with null for a
 // bare list of nothing.
 func (b *rpcBinding) silent() bool {
-	return slices.Contains(silences, b.method) || b.call.legacy && b.call.emptyList.Load()
+	return slices.Contains(silences, b.method) || b.call.legacy && b.call.emptyList.Load() || b.call.shownCard() != nil
 }
 
 // restBinding is HTTP+JSON.
@@ -242,14 +244,19 @@ func (b *restBinding) look(r *http.Request, body []byte) error {
 
 func (b *restBinding) refusal(r *refusal) (int, any) { return r.rule.status, r.restBody() }
 
-func (b *restBinding) empty() any {
+func (b *restBinding) ours() any {
+	if card := b.call.shownCard(); card != nil {
+		return card
+	}
 	if b.call.emptyList.Load() {
 		return map[string]any{"configs": []any{}}
 	}
 	return map[string]any{}
 }
 
-func (b *restBinding) silent() bool { return b.call.legacy && b.call.emptyList.Load() }
+func (b *restBinding) silent() bool {
+	return b.call.legacy && b.call.emptyList.Load() || b.call.shownCard() != nil
+}
 
 func (b *restBinding) asEvent() bool { return false }
 

@@ -25,7 +25,8 @@ type call struct {
 	ready     atomic.Bool // the handler has something to tell
 
 	mu      sync.Mutex
-	failure *refusal // why it told nothing
+	failure *refusal        // why it told nothing
+	card    json.RawMessage // what it tells, where the SDK can't write it
 	heard   reception
 	held    holding   // of what it is about to tell
 	sending []holding // of the events of a stream that are being sent, in their order
@@ -70,6 +71,20 @@ func (c *call) fail(r *refusal) {
 	if !c.ready.Load() {
 		c.failure = r
 	}
+}
+
+// showsCard has the call answered with a card as it is written here.
+func (c *call) showsCard(card []byte) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.card = card
+}
+
+// shownCard returns the card that the call is answered with, or nil.
+func (c *call) shownCard() json.RawMessage {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.card
 }
 
 func (c *call) tells(run, resend string) {

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	sdk "github.com/a2aproject/a2a-go/v2/a2a"
-	"github.com/a2aproject/a2a-go/v2/a2acompat/a2av0"
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/api/fault"
@@ -31,17 +30,19 @@ type cards struct {
 	opts Options
 }
 
-// serve answers with the card of a unit, "" is the agent of all units.
+// serve answers with the card of a unit, "" is the agent of all units. It is in the words of the version that the
+// request names; of none, or of one that nobody here speaks, in those of all that there are.
 func (c cards) serve(w http.ResponseWriter, r *http.Request, unit string) {
 	var raw []byte
 	var since time.Time
+	version, _ := versionOf(r)
 	err := httpwire.Catch(func() error {
 		card, changed, err := c.of(r.Context(), unit, c.opts.base(r.Host), false)
 		if err != nil {
 			return err
 		}
 		since = changed
-		raw, err = cardJSON(r.Context(), card)
+		raw, err = cardJSON(r.Context(), card, version)
 		return err
 	})
 	if err != nil {
@@ -51,6 +52,7 @@ func (c cards) serve(w http.ResponseWriter, r *http.Request, unit string) {
 	sum := sha256.Sum256(raw)
 	header := w.Header()
 	header.Set("Content-Type", httpwire.TypeJSON)
+	header.Add("Vary", sdk.SvcParamVersion)
 	header.Add("Vary", "Authorization") // without a token no uploads are shown
 	if c.opts.Header != "" {
 		header.Add("Vary", c.opts.Header)
@@ -61,50 +63,6 @@ func (c cards) serve(w http.ResponseWriter, r *http.Request, unit string) {
 		header.Set("Cache-Control", "private, "+cardAge)
 	}
 	http.ServeContent(w, r, "", since, bytes.NewReader(raw))
-}
-
-// jsonCard is a card in the words of both versions.
-type jsonCard interface {
-	CardJSON(context.Context) ([]byte, error)
-}
-
-// cardJSON writes a card in the words of both versions.
-func cardJSON(ctx context.Context, card *sdk.AgentCard) ([]byte, error) {
-	raw, err := a2av0.NewStaticAgentCardProducer(card).(jsonCard).CardJSON(ctx)
-	if err != nil || len(card.SecuritySchemes) == 0 {
-		return raw, err
-	}
-	var document map[string]any
-	if err := json.Unmarshal(raw, &document); err != nil {
-		return nil, err
-	}
-	schemes, _ := document["securitySchemes"].(map[string]any)
-	for _, scheme := range schemes {
-		inNewWords(scheme)
-	}
-	delete(document, "securityRequirements") // see withoutRequirements
-	return json.MarshalIndent(document, "", "  ")
-}
-
-// inNewWords adds to a security scheme what version 1.0 reads: the SDK writes it under a key that
-// the SDK itself doesn't know.
-func inNewWords(scheme any) {
-	object, _ := scheme.(map[string]any)
-	for old, name := range map[string]string{"http": "httpAuthSecurityScheme", "apiKey": "apiKeySecurityScheme"} {
-		if value, there := object[old]; there {
-			object[name] = value
-			delete(object, old)
-		}
-	}
-}
-
-// withoutRequirements is a card as JSON of version 1.0 can have it. The SDK writes the scopes of a
-// requirement as a list, and reads nothing else; the protocol has an object with a list in it, and
-// readers that keep to that can't read such a card at all. Without requirements all can.
-func withoutRequirements(card *sdk.AgentCard) *sdk.AgentCard {
-	readable := *card
-	readable.SecurityRequirements = nil
-	return &readable
 }
 
 func (c cards) refuse(w http.ResponseWriter, r *http.Request, err error) {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/a2aproject/a2a-go/v2/a2aclient/agentcard"
 	"github.com/a2aproject/a2a-go/v2/a2acompat/a2av0"
+	"github.com/google/go-cmp/cmp"
 )
 
 const wellKnown = "/.well-known/agent-card.json"
@@ -46,6 +47,46 @@ func TestACardIsReadByBothVersions(t *testing.T) {
 				t.Errorf("%v", document)
 			}
 		})
+	}
+}
+
+// A card of one version is held against that version's own definition by whatever the harness asks for.
+func TestACardOfOneVersion(t *testing.T) {
+	w := newHarness(t, func(o *Options) { o.NoAuth, o.GRPC, o.Root = false, "127.0.0.1:7071", "echo" })
+	both := w.do("GET", "/a2a/echo"+wellKnown, "")
+	of10 := w.do("GET", "/a2a/echo"+wellKnown, "", "A2A-Version: 1.0")
+	of03 := w.do("GET", "/a2a/echo"+wellKnown, "", "A2A-Version: 0.3")
+	for _, same := range []struct {
+		want, got answerRead
+	}{
+		{of10, w.do("GET", "/a2a/echo"+wellKnown+"?A2A-Version=1.0", "")},
+		{of10, w.do("GET", "/a2a/echo"+wellKnown, "", "A2A-Version: 1.0.7")},
+		{of10, w.do("GET", wellKnown, "", "A2A-Version: 1.0")},
+		{of03, w.do("GET", "/a2a/echo"+wellKnown+"?A2A-Version=0.3", "")},
+		{both, w.do("GET", "/a2a/echo"+wellKnown, "", "A2A-Version: 99.0")}, // it tells which versions there are
+	} {
+		if same.got.StatusCode != 200 || same.got.body != same.want.body || same.got.Header.Get("ETag") != same.want.Header.Get("ETag") {
+			t.Errorf("%s %v: %d %s", same.got.Request.URL, same.got.Request.Header, same.got.StatusCode, same.got.body)
+		}
+	}
+	for name, said := range map[string]answerRead{"both": both, "1.0": of10, "0.3": of03} {
+		card := decode(t, said.body)
+		for _, key := range oldCardKeys {
+			if _, there := card[key]; there != (name != "1.0") {
+				t.Errorf("%s: %s is %v", name, key, card[key])
+			}
+		}
+		scheme := at(card, "securitySchemes", "token")
+		if (card["supportedInterfaces"] != nil) != (name != "0.3") || (at(scheme, "httpAuthSecurityScheme") != nil) != (name != "0.3") || (at(scheme, "type") != nil) != (name != "1.0") {
+			t.Errorf("%s: %s", name, said.body)
+		}
+		if vary := said.Header.Values("Vary"); !slices.Contains(vary, "A2A-Version") || !slices.Contains(vary, "Authorization") {
+			t.Errorf("%s: it varies by %q", name, vary)
+		}
+		again := w.do("GET", "/a2a/echo"+wellKnown, "", "A2A-Version: 1.0", "If-None-Match: "+said.Header.Get("ETag"))
+		if (again.StatusCode == 304) != (name == "1.0") {
+			t.Errorf("who has the card of %s is answered with %d", name, again.StatusCode)
+		}
 	}
 }
 
@@ -97,6 +138,28 @@ func TestTheExtendedCardTellsOfTheContract(t *testing.T) {
 		extension := at(card, "capabilities", "extensions", 0)
 		if at(extension, "uri") != Extension || at(extension, "params", "input_schema", "properties", "count", "type") != "integer" || at(extension, "params", "max_output_bytes") != float64(1<<20) {
 			t.Errorf("%s: %v", name, card)
+		}
+	}
+}
+
+func TestTheExtendedCardOf03HasWhatThatVersionHas(t *testing.T) {
+	w := newHarness(t, func(o *Options) { o.NoAuth, o.Header, o.PublicURL = false, "X-Key", "https://aod.example" })
+	for name, card := range map[string]map[string]any{
+		"JSON-RPC": w.rpc("echo", "agent/getAuthenticatedExtendedCard", "{}"), "HTTP+JSON": decode(t, w.do("GET", "/a2a/echo/v1/card", "").body),
+	} {
+		got := map[string]any{}
+		for _, key := range append([]string{"securitySchemes", "supportedInterfaces"}, oldCardKeys...) {
+			got[key] = card[key]
+		}
+		want := map[string]any{
+			"protocolVersion": "0.3", "url": "https://aod.example/a2a/echo", "preferredTransport": "JSONRPC", "supportedInterfaces": nil,
+			"additionalInterfaces":              []any{map[string]any{"transport": "HTTP+JSON", "url": "https://aod.example/a2a/echo"}},
+			"security":                          []any{map[string]any{"token": []any{}}},
+			"securitySchemes":                   map[string]any{"token": map[string]any{"type": "apiKey", "in": "header", "name": "X-Key"}},
+			"supportsAuthenticatedExtendedCard": true,
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s: %s", name, diff)
 		}
 	}
 }

@@ -185,10 +185,16 @@ func (h *handler) GetExtendedAgentCard(
 ) (*sdk.AgentCard, error) {
 	return answered(ctx, h, func(c *call) (*sdk.AgentCard, error) {
 		card, _, err := h.cards.of(ctx, c.unit, c.base, true)
-		if err != nil || c.legacy || c.grpc {
+		if err != nil || c.grpc {
 			return card, err
 		}
-		return withoutRequirements(card), nil
+		if !c.legacy {
+			return withoutRequirements(card), nil
+		}
+		// The SDK would leave out the security schemes, and show interfaces of 1.0 as those of 0.3.
+		raw, err := cardJSON(ctx, card, version03)
+		c.showsCard(raw)
+		return card, err
 	})
 }
 

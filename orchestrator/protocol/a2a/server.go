@@ -138,7 +138,7 @@ func (s *Server) conclude(ctx context.Context, w http.ResponseWriter, c *call, b
 			refuse(badParams, "the parameters can't be read: a part has exactly one of text, raw, data and url, and "+
 				"every field its type"))
 	case ctx.Err() == nil:
-		_ = httpwire.Reply(w, http.StatusOK, httpwire.TypeJSON, b.empty())
+		_ = httpwire.Reply(w, http.StatusOK, httpwire.TypeJSON, b.ours())
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"regexp"
 	"slices"
 	"strings"
@@ -229,7 +230,7 @@ func (w *harness) checkWire(method, path, sent string, said answerRead) {
 	case kind != "application/json":
 		w.t.Errorf("%s %s is answered with %q: %s", method, path, kind, said.body)
 	}
-	name, hold := "card", ofCard
+	name, hold := wireOfCard(said.Request)
 	if !strings.HasSuffix(path, cardPath) {
 		name, hold = w.wireOf(method, strings.TrimPrefix(path, top), sent)
 	}
@@ -241,6 +242,17 @@ func (w *harness) checkWire(method, path, sent string, said answerRead) {
 		w.held[name]++
 		w.mu.Unlock()
 	}
+}
+
+// wireOfCard returns what a card is held against, and what it is called.
+func wireOfCard(asked *http.Request) (name string, hold wire) {
+	switch version, _ := versionOf(asked); version {
+	case version10:
+		return "card of 1.0", ofProto[pbv1.AgentCard]
+	case version03:
+		return "card of 0.3", ofType[old.AgentCard]
+	}
+	return "card", ofCard
 }
 
 // wireOf returns what an answer is held against, and what it is called.
