@@ -3,6 +3,7 @@ package a2apeer
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
@@ -108,8 +109,7 @@ func (x *exchange) bound(response *http.Response) error {
 		if strings.HasSuffix(httpwire.MediaType(response.Header), "+json") {
 			response.Header.Set("Content-Type", "application/json") // the SDK reads no other
 		}
-		response.Body = withClose(io.LimitReader(response.Body, maxRefusal), response.Body)
-		return nil
+		return x.boundRefusal(response)
 	case x.form == anything:
 		return nil
 	}
@@ -127,6 +127,34 @@ func (x *exchange) bound(response *http.Response) error {
 		return x.boundDocument(response, in, "data: ", "\n\n") // an error before the stream began
 	}
 	return x.boundDocument(response, response.Body, "", "")
+}
+
+// boundRefusal reads why the agent refuses. Of JSON-RPC the SDK reads an error with the status 200 alone.
+func (x *exchange) boundRefusal(response *http.Response) error {
+	in := io.LimitReader(response.Body, maxRefusal)
+	if x.form == events {
+		in = io.LimitReader(x.silence.Reader(response.Body, silenceTime), maxRefusal)
+	}
+	raw, err := io.ReadAll(in)
+	if err != nil {
+		return err
+	}
+	response.Body = withClose(bytes.NewReader(raw), response.Body)
+	if response.StatusCode < http.StatusBadRequest {
+		return nil
+	}
+	var answer struct {
+		Version string          `json:"jsonrpc"`
+		Error   json.RawMessage `json:"error"`
+	}
+	if json.Unmarshal(raw, &answer) != nil || answer.Version == "" || answer.Error == nil {
+		return nil
+	}
+	response.StatusCode = http.StatusOK // exchange.status is what it was
+	if x.form == events {
+		return x.boundDocument(response, bytes.NewReader(raw), "data: ", "\n\n")
+	}
+	return x.boundDocument(response, bytes.NewReader(raw), "", "")
 }
 
 // boundDocument reads a document whole and puts text around it.

@@ -242,13 +242,16 @@ func TestHostileStreamsAreBoundedAndTyped(t *testing.T) {
 		})
 	}
 	t.Run("an error in the place of a stream", func(t *testing.T) {
-		h := newHostile(t, func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Content-Type", "application/json")
-			_, _ = io.WriteString(w, "{\"jsonrpc\":\"2.0\",\"id\":\"x\",\n\"error\":{\"code\":-32004,\"message\":\"no\"}}\n")
-		})
-		a, _ := at(t, a2apeer.Options{URL: h.URL})
-		if _, err := a.Stream(t.Context(), message("x"), func(a2apeer.Task) error { return nil }); !a2apeer.IsReason(err, "UNSUPPORTED_OPERATION") {
-			t.Error(err)
+		for _, status := range []int{200, 400} {
+			h := newHostile(t, func(w http.ResponseWriter, _ *http.Request) {
+				w.Header().Set("Content-Type", "application/json")
+				w.WriteHeader(status)
+				_, _ = io.WriteString(w, "{\"jsonrpc\":\"2.0\",\"id\":\"x\",\n\"error\":{\"code\":-32004,\"message\":\"no\"}}\n")
+			})
+			a, _ := at(t, a2apeer.Options{URL: h.URL})
+			if _, err := a.Stream(t.Context(), message("x"), func(a2apeer.Task) error { return nil }); !a2apeer.IsReason(err, "UNSUPPORTED_OPERATION") {
+				t.Errorf("with %d: %v", status, err)
+			}
 		}
 	})
 }
@@ -315,6 +318,8 @@ func TestRefusalsAreFaults(t *testing.T) {
 		"not for us":        {403, "secret", fault.Forbidden, ""},
 		"busy":              {503, "", fault.Busy, ""},
 		"busy, of JSON-RPC": {200, `{"jsonrpc":"2.0","error":{"code":-32000,"message":"secret","data":[{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"1s"}]}}`, fault.Busy, "SERVER_ERROR"},
+		"so with 429":       {429, `{"jsonrpc":"2.0","error":{"code":-32000,"message":"secret"}}`, fault.Busy, "SERVER_ERROR"},
+		"input, with 400":   {400, `{"jsonrpc":"2.0","error":{"code":-32602,"message":"secret"}}`, fault.Input, "INVALID_PARAMS"},
 		"a gateway":         {502, "", fault.Unavailable, ""},
 		"broken":            {500, "", fault.Internal, ""},
 		"elsewhere":         {302, "", fault.Unsupported, ""},

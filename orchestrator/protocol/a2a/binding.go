@@ -24,9 +24,6 @@ type binding interface {
 	ours() any
 	// silent reports whether ours is the answer, whatever the SDK makes of it.
 	silent() bool
-	// asEvent reports whether an error that is answered with 200 has to be the event of a stream,
-	// because the client would not see it elsewhere.
-	asEvent() bool
 }
 
 // rpcBinding is JSON-RPC.
@@ -80,6 +77,9 @@ func (b *rpcBinding) admit(r *http.Request) (http.Handler, *http.Request, error)
 	if err != nil {
 		return nil, r, err
 	}
+	b.method = request.Method
+	b.events = slices.Contains(streaming, request.Method) &&
+		httpwire.MediaType(http.Header{"Content-Type": r.Header["Accept"]}) == httpwire.TypeEvents
 	version, err := versionOf(r)
 	if err != nil {
 		return nil, r, err
@@ -88,9 +88,6 @@ func (b *rpcBinding) admit(r *http.Request) (http.Handler, *http.Request, error)
 	if err != nil {
 		return nil, r, err
 	}
-	b.method = request.Method
-	b.events = slices.Contains(streaming, request.Method) &&
-		httpwire.MediaType(http.Header{"Content-Type": r.Header["Accept"]}) == httpwire.TypeEvents
 	if err := b.look(request); err != nil {
 		return nil, r, err
 	}
@@ -160,9 +157,10 @@ func (b *rpcBinding) look(request envelope) error {
 	return nil
 }
 
-// refusal implements binding. Only what stands before the protocol has a status of its own.
+// refusal implements binding. Only what stands before the protocol has a status of its own, and whatever keeps a
+// stream from those who read nothing else: of an error with 200 some of them see nothing.
 func (b *rpcBinding) refusal(r *refusal) (int, any) {
-	if r.before {
+	if r.before || b.events {
 		return r.rule.status, r.rpcBody(b.id)
 	}
 	switch r.rule.status {
@@ -171,8 +169,6 @@ func (b *rpcBinding) refusal(r *refusal) (int, any) {
 	}
 	return http.StatusOK, r.rpcBody(b.id)
 }
-
-func (b *rpcBinding) asEvent() bool { return b.events }
 
 // ours implements binding. Version 0.3 has null for nothing, and a bare list.
 func (b *rpcBinding) ours() any {
@@ -257,8 +253,6 @@ func (b *restBinding) ours() any {
 func (b *restBinding) silent() bool {
 	return b.call.legacy && b.call.emptyList.Load() || b.call.shownCard() != nil
 }
-
-func (b *restBinding) asEvent() bool { return false }
 
 // withBody is a request with a body that was read, for a handler at the server's top.
 func withBody(r *http.Request, body []byte, path string) *http.Request {

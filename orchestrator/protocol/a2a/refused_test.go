@@ -256,28 +256,38 @@ func TestEnvelopes(t *testing.T) {
 	}
 }
 
-// Clients that read nothing but streams would take an error in another form for a stream without
-// events.
-func TestAnErrorIsAnEventOnlyForWhoReadsNothingElse(t *testing.T) {
+// Clients that read nothing but streams would take an error with 200 for a stream without events. So says version 0.3,
+// and the protocol's compatibility kit takes an error for one when it is no stream.
+func TestAnErrorIsNoStream(t *testing.T) {
 	w := newHarness(t, nil)
 	ended(w)
-	for accept, want := range map[string]string{
-		"text/event-stream": "text/event-stream", "text/event-stream, application/json": "application/json", "*/*": "application/json", "-": "application/json",
-	} {
-		for method, params := range map[string]string{"SubscribeToTask": `{"id":"` + runID(1) + `"}`, "tasks/resubscribe": `{"id":"` + runID(1) + `"}`, "GetTask": `{"id":"x"}`} {
+	for accept, want := range map[string]int{"text/event-stream": 400, "text/event-stream, application/json": 200, "*/*": 200, "-": 200} {
+		for method, params := range map[string]string{
+			"SubscribeToTask": `{"id":"` + runID(1) + `"}`, "tasks/resubscribe": `{"id":"` + runID(1) + `"}`,
+			"SendStreamingMessage": `{"message":` + message("m2", "hi", `,"taskId":"`+runID(1)+`"`) + `}`,
+			"GetTask":              `{"id":"` + unknownRun + `"}`,
+		} {
 			said := w.do("POST", "/a2a/echo", `{"jsonrpc":"2.0","id":1,"method":"`+method+`","params":`+params+`}`, "Accept: "+accept)
-			kind := want
+			status, code := want, -32004.0
 			if method == "GetTask" {
-				kind = "application/json"
+				status, code = 200, -32001
 			}
-			body, isEvent := strings.CutPrefix(said.body, "data: ")
-			if said.Header.Get("Content-Type") != kind || isEvent != (kind == "text/event-stream") || at(decode(t, body), "error", "code") == nil {
-				t.Errorf("%s for %q: %v %s", method, accept, said.Header, said.body)
+			answer := decode(t, said.body)
+			if said.StatusCode != status || said.Header.Get("Content-Type") != "application/json" || at(answer, "id") != 1.0 || at(answer, "error", "code") != code {
+				t.Errorf("%s for %q: %d %v %s", method, accept, said.StatusCode, said.Header, said.body)
 			}
 		}
 		if said := w.do("POST", "/a2a/echo/tasks/"+runID(1)+":subscribe", "", "Accept: "+accept); said.StatusCode != 400 || said.Header.Get("Content-Type") != "application/json" {
 			t.Errorf("%d %v", said.StatusCode, said.Header)
 		}
+	}
+	stranger := w.do("POST", "/a2a/echo", `{"jsonrpc":"2.0","id":1,"method":"SubscribeToTask","params":{}}`, "Accept: text/event-stream", "A2A-Version: 99.0")
+	if stranger.StatusCode != 400 || at(decode(t, stranger.body), "error", "code") != -32009.0 {
+		t.Errorf("of another version: %d %s", stranger.StatusCode, stranger.body)
+	}
+	gone := w.do("POST", "/a2a/echo", `{"jsonrpc":"2.0","id":1,"method":"SubscribeToTask","params":{"id":"`+unknownRun+`"}}`, "Accept: text/event-stream")
+	if gone.StatusCode != 404 || at(decode(t, gone.body), "error", "code") != -32001.0 {
+		t.Errorf("%d %s", gone.StatusCode, gone.body)
 	}
 }
 

@@ -1,9 +1,7 @@
 package a2a
 
 import (
-	"bytes"
 	"context"
-	"fmt"
 	"log/slog"
 	"net/http"
 	"strings"
@@ -147,24 +145,9 @@ func (s *Server) write(ctx context.Context, w http.ResponseWriter, b binding, r 
 	if r.retry {
 		w.Header().Set("Retry-After", httpwire.RetryAfter)
 	}
-	reply := func() error { return httpwire.Reply(w, status, httpwire.TypeJSON, body) }
-	if status == http.StatusOK && b.asEvent() {
-		reply = func() error { return replyEvent(w, body) }
-	}
-	if err := reply(); err != nil && ctx.Err() == nil {
+	if err := httpwire.Reply(w, status, httpwire.TypeJSON, body); err != nil && ctx.Err() == nil {
 		s.opts.Logger.DebugContext(ctx, "a2a refusal not sent", "code", r.rule.code)
 	}
-}
-
-// replyEvent answers with a stream of one event.
-func replyEvent(w http.ResponseWriter, body any) error {
-	raw, err := httpwire.Encode(body)
-	if err != nil {
-		return err
-	}
-	httpwire.BeginStream(w, httpwire.TypeEvents)
-	_, err = fmt.Fprintf(w, "data: %s\n\n", bytes.TrimSpace(raw))
-	return err
 }
 
 // counted are the states of which a status has a number. Tasks that ask something are among those
