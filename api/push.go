@@ -1,6 +1,12 @@
 package api
 
-import "time"
+import (
+	"errors"
+	"time"
+)
+
+// ErrReceiver is in the chain of the error of a PushConfig that is refused.
+var ErrReceiver = errors.New("the receiver is refused")
 
 // PushConfig asks a server to tell a receiver what happens in a run, by an HTTP request for each
 // event. It isn't shown again: see Push.

@@ -118,7 +118,7 @@ func TestAReceiverHearsOfATaskOverTheServersDeath(t *testing.T) {
 		return made, s.a2a(t.Context(), "worker", "SendMessage", params, &made)
 	}
 	var refused *a2aRefusal
-	if _, err := send("http://127.0.0.1:" + port + "/in"); !errors.As(err, &refused) || refused.Code != -32602 || strings.Contains(refused.Message, "127.0.0.1") {
+	if _, err := send("http://127.0.0.1:" + port + "/in"); !errors.As(err, &refused) || refused.Code != -32602 || strings.Contains(refused.Message, "127.0.0.1") || !strings.Contains(refused.Message, "url: only https") || !strings.Contains(refused.Message, "a2a.push_private") {
 		t.Errorf("a receiver at loopback: %v", err)
 	}
 	made, err := send("http://hook.example:" + port + "/in")

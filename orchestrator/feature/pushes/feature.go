@@ -101,8 +101,8 @@ func (p *part) Prepare(ctx context.Context) (rows []store.WithRun, err error) {
 // pushOf checks what a client says of a receiver.
 func (f *Feature) pushOf(ctx context.Context, c api.PushConfig) (store.Push, error) {
 	if f == nil || f.render == nil {
-		return store.Push{}, fault.New(fault.Unsupported, "this server makes no pushes").
-			WithHint("follow the run's events, or have the operator set a2a.push")
+		return store.Push{}, fault.New(fault.Unsupported, "this server tells no receivers").
+			WithHint("follow the run's events; the operator can allow it by a2a.push: true")
 	}
 	t, err := TargetOf(ctx, c, f.opts.Door)
 	if err != nil {

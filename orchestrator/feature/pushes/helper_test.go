@@ -117,6 +117,9 @@ func (r *resolver) LookupNetIP(_ context.Context, _, host string) ([]netip.Addr,
 	defer r.mu.Unlock()
 	host = strings.TrimSuffix(host, ".")
 	answers := r.known[host]
+	if host == "later.example" {
+		return nil, &net.DNSError{Err: "server misbehaving", Name: host, IsTemporary: true}
+	}
 	if len(answers) == 0 {
 		return nil, &net.DNSError{Err: "no such host", Name: host, IsNotFound: true}
 	}

@@ -79,36 +79,69 @@ func TargetOf(ctx context.Context, c api.PushConfig, door *egress.Door) (Target,
 		findings = append(findings, fault.Public(err).Findings...)
 	}
 	if len(findings) > 0 {
-		return Target{}, fault.New(fault.Input, "the push can't be kept").WithFindings(findings)
+		return Target{}, refused(findings)
 	}
 	return t, nil
+}
+
+// refused is the fault of a receiver. Its own words are those of the first finding: not everybody shows the others.
+func refused(findings []fault.Finding) error {
+	first := findings[0]
+	return fault.Wrap(fault.Input, api.ErrReceiver, "the receiver is refused for its %s: %s",
+		strings.TrimPrefix(first.Pointer, "/"), first.Message).WithHint("%s", first.Hint).WithFindings(findings)
 }
 
 // hostOf checks the address of a receiver and returns its host.
 func hostOf(ctx context.Context, address string, door *egress.Door) (string, error) {
 	u, err := url.Parse(address)
-	if err != nil || len(address) > maxURL || !isVisible(address) || u.Scheme != "http" && u.Scheme != "https" ||
-		u.Host == "" || u.User != nil || u.Fragment != "" || u.Opaque != "" {
-		return "", broken(RuleURL,
-			"it is no address of up to 2048 characters that begins with https://, without user, password and fragment",
-			"give user and password as credentials")
+	if message, hint := whyNoURL(address, u, err); message != "" {
+		return "", broken(RuleURL, message, hint)
 	}
 	host := strings.ToLower(strings.TrimSuffix(u.Hostname(), "."))
 	if u.Scheme == "http" && !door.Excepts(host) {
-		return "", broken(RuleTLS, "receivers are spoken to by https",
+		return "", broken(RuleTLS, "only https is spoken to this host",
 			"write https://; the operator can name hosts for http in a2a.push_private")
 	}
 	err = door.Check(ctx, net.JoinHostPort(host, portOf(u)))
 	switch {
-	case fault.Is(err, fault.Forbidden):
-		return "", broken(RulePrivate, "it leads to no public address",
-			"the operator can name the host in a2a.push_private")
+	case fault.Is(err, fault.Forbidden), isUnknown(err) && !door.Excepts(host):
+		return "", broken(RulePrivate, "no public address of its host is known",
+			"name a host at a public address; the operator can name others in a2a.push_private")
 	case fault.Is(err, fault.BadRequest):
-		return "", broken(RuleURL, "it names no host", "name a host, such as hooks.example.com")
+		return "", broken(RuleURL, "it names no host, or no port from 1 to 65535",
+			"name a host, such as hooks.example.com")
 	case errors.Is(ctx.Err(), context.Canceled):
 		return "", context.Cause(ctx)
 	}
 	return host, nil // one that can't be looked up now may be there later
+}
+
+// isUnknown reports whether a name is none. It is refused as one at a private address is: a client isn't told which
+// names the network here has.
+func isUnknown(err error) bool {
+	var dns *net.DNSError
+	return errors.As(err, &dns) && dns.IsNotFound
+}
+
+// whyNoURL says why a text isn't the address of a receiver, and what to do about it; "": it is.
+func whyNoURL(address string, u *url.URL, err error) (message, hint string) {
+	switch {
+	case address == "":
+		return "it is missing", "name the receiver's address, which begins with https://"
+	case len(address) > maxURL:
+		return "it has more than 2048 characters", "shorten it"
+	case !isVisible(address):
+		return "it has a character that isn't visible ASCII", "encode it, such as %20 for a space"
+	case err != nil || u.Opaque != "" || u.Host == "" && u.Scheme != "":
+		return "it is no address", "write https://HOST/PATH"
+	case u.Scheme != "http" && u.Scheme != "https":
+		return "it doesn't begin with https://", "write https://HOST/PATH"
+	case u.User != nil:
+		return "it has a user or a password", "give them as credentials, with the scheme Basic"
+	case u.Fragment != "":
+		return "it has a fragment", "leave out what begins with #"
+	}
+	return "", ""
 }
 
 func portOf(u *url.URL) string {

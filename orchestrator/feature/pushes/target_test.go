@@ -1,6 +1,7 @@
 package pushes
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -27,7 +28,7 @@ func TestAReceiverIsTaken(t *testing.T) {
 		{api.PushConfig{URL: "https://good.example/a?b=c"}, Target{URL: "https://good.example/a?b=c", Host: "good.example"}},
 		{api.PushConfig{ID: "x", URL: "https://GOOD.example.:8443", Token: "t"}, Target{URL: "https://GOOD.example.:8443", Host: "good.example", Token: "t"}},
 		{api.PushConfig{URL: "http://near.example/", Scheme: "bearer", Credentials: "c"}, Target{URL: "http://near.example/", Host: "near.example", Scheme: "Bearer", Credentials: "c"}},
-		{api.PushConfig{URL: "https://nobody.example/", Scheme: "BASIC", Credentials: "YTpi"}, Target{URL: "https://nobody.example/", Host: "nobody.example", Scheme: "Basic", Credentials: "YTpi"}},
+		{api.PushConfig{URL: "https://later.example/", Scheme: "BASIC", Credentials: "YTpi"}, Target{URL: "https://later.example/", Host: "later.example", Scheme: "Basic", Credentials: "YTpi"}},
 		{api.PushConfig{URL: "https://198.41.0.4/"}, Target{URL: "https://198.41.0.4/", Host: "198.41.0.4"}},
 	} {
 		got, err := TargetOf(t.Context(), c.config, doorForTests())
@@ -46,41 +47,49 @@ func TestAReceiverIsRefusedByARule(t *testing.T) {
 		config api.PushConfig
 		place  string
 		rule   string
+		why    string // what is said of it
 	}{
-		{api.PushConfig{}, "/url", RuleURL},
-		{api.PushConfig{URL: "canary"}, "/url", RuleURL},
-		{api.PushConfig{URL: "ftp://canary.example/"}, "/url", RuleURL},
-		{api.PushConfig{URL: "https:canary.example"}, "/url", RuleURL},
-		{api.PushConfig{URL: "https:///canary"}, "/url", RuleURL},
-		{api.PushConfig{URL: "https://ada:canary@good.example/"}, "/url", RuleURL},
-		{api.PushConfig{URL: "https://good.example/#canary"}, "/url", RuleURL},
-		{api.PushConfig{URL: "https://good.example/can ary"}, "/url", RuleURL},
-		{api.PushConfig{URL: "https://good.example/canäry"}, "/url", RuleURL},
-		{api.PushConfig{URL: "https://good.example/" + long}, "/url", RuleURL},
-		{api.PushConfig{URL: "https://good.example:0/canary"}, "/url", RuleURL},
-		{api.PushConfig{URL: "https://127.1/canary"}, "/url", RuleURL},
-		{api.PushConfig{URL: "https://0x7f.1/canary"}, "/url", RuleURL},
-		{api.PushConfig{URL: "http://good.example/canary"}, "/url", RuleTLS},
-		{api.PushConfig{URL: "http://127.0.0.1/canary"}, "/url", RuleTLS},
-		{api.PushConfig{URL: "https://canary-private.example/"}, "/url", RulePrivate},
-		{api.PushConfig{URL: "https://canary-mapped.example/"}, "/url", RulePrivate},
-		{api.PushConfig{URL: "https://127.0.0.1/canary"}, "/url", RulePrivate},
-		{api.PushConfig{URL: "https://[::1]/canary"}, "/url", RulePrivate},
-		{api.PushConfig{URL: "https://[::ffff:169.254.169.254]/canary"}, "/url", RulePrivate},
-		{api.PushConfig{URL: "https://good.example/", ID: long}, "/id", ""},
-		{api.PushConfig{URL: "https://good.example/", ID: "can\nary"}, "/id", ""},
-		{api.PushConfig{URL: "https://good.example/", Token: "can\r\nary"}, "/token", ""},
-		{api.PushConfig{URL: "https://good.example/", Token: long}, "/token", ""},
-		{api.PushConfig{URL: "https://good.example/", Scheme: "canary", Credentials: "c"}, "/scheme", ""},
-		{api.PushConfig{URL: "https://good.example/", Credentials: "canary"}, "/scheme", ""},
-		{api.PushConfig{URL: "https://good.example/", Scheme: "Bearer", Credentials: "can ary"}, "/credentials", ""},
-		{api.PushConfig{URL: "https://good.example/", Scheme: "Bearer", Credentials: long}, "/credentials", ""},
+		{api.PushConfig{}, "/url", RuleURL, "missing"},
+		{api.PushConfig{URL: "canary"}, "/url", RuleURL, "doesn't begin with https"},
+		{api.PushConfig{URL: "ftp://canary.example/"}, "/url", RuleURL, "doesn't begin with https"},
+		{api.PushConfig{URL: "https:canary.example"}, "/url", RuleURL, "no address"},
+		{api.PushConfig{URL: "https:///canary"}, "/url", RuleURL, "no address"},
+		{api.PushConfig{URL: "https://ada:canary@good.example/"}, "/url", RuleURL, "user or a password"},
+		{api.PushConfig{URL: "https://good.example/#canary"}, "/url", RuleURL, "a fragment"},
+		{api.PushConfig{URL: "https://good.example/can ary"}, "/url", RuleURL, "isn't visible ASCII"},
+		{api.PushConfig{URL: "https://good.example/canäry"}, "/url", RuleURL, "isn't visible ASCII"},
+		{api.PushConfig{URL: "https://good.example/" + long}, "/url", RuleURL, "more than 2048"},
+		{api.PushConfig{URL: "https://good.example:0/canary"}, "/url", RuleURL, "no port"},
+		{api.PushConfig{URL: "https://127.1/canary"}, "/url", RuleURL, "names no host"},
+		{api.PushConfig{URL: "https://0x7f.1/canary"}, "/url", RuleURL, "names no host"},
+		{api.PushConfig{URL: "http://good.example/canary"}, "/url", RuleTLS, "only https"},
+		{api.PushConfig{URL: "http://127.0.0.1/canary"}, "/url", RuleTLS, "only https"},
+		{api.PushConfig{URL: "https://canary-private.example/"}, "/url", RulePrivate, "no public address"},
+		{api.PushConfig{URL: "https://canary-mapped.example/"}, "/url", RulePrivate, "no public address"},
+		{api.PushConfig{URL: "https://canary-nobody.example/"}, "/url", RulePrivate, "no public address"}, // as one inside
+		{api.PushConfig{URL: "https://127.0.0.1/canary"}, "/url", RulePrivate, "no public address"},
+		{api.PushConfig{URL: "https://[::1]/canary"}, "/url", RulePrivate, "no public address"},
+		{api.PushConfig{URL: "https://[::ffff:169.254.169.254]/canary"}, "/url", RulePrivate, "no public address"},
+		{api.PushConfig{URL: "https://good.example/", ID: long}, "/id", "", "128 visible"},
+		{api.PushConfig{URL: "https://good.example/", ID: "can\nary"}, "/id", "", "128 visible"},
+		{api.PushConfig{URL: "https://good.example/", Token: "can\r\nary"}, "/token", "", "4096 visible"},
+		{api.PushConfig{URL: "https://good.example/", Token: long}, "/token", "", "4096 visible"},
+		{api.PushConfig{URL: "https://good.example/", Scheme: "canary", Credentials: "c"}, "/scheme", "", "neither Bearer"},
+		{api.PushConfig{URL: "https://good.example/", Credentials: "canary"}, "/scheme", "", "neither Bearer"},
+		{api.PushConfig{URL: "https://good.example/", Scheme: "Bearer", Credentials: "can ary"}, "/credentials", "", "4096 visible"},
+		{api.PushConfig{URL: "https://good.example/", Scheme: "Bearer", Credentials: long}, "/credentials", "", "4096 visible"},
 	} {
 		_, err := TargetOf(t.Context(), c.config, doorForTests())
 		wantKind(t, err, fault.Input)
 		findings := fault.Public(err).Findings
 		if len(findings) != 1 || findings[0].Pointer != c.place || !strings.HasSuffix(findings[0].Message, c.rule+")") && c.rule != "" {
 			t.Errorf("%.100s: %+v", c.config.URL, findings)
+		}
+		if told := fault.Public(err); !errors.Is(err, api.ErrReceiver) || !strings.Contains(told.Msg, c.place[1:]+": ") || !strings.Contains(told.Msg, c.why) || told.Hint == "" || told.Hint != findings[0].Hint {
+			t.Errorf("%.100s: %q, %q", c.config.URL, told.Msg, told.Hint)
+		}
+		if setting := strings.Contains(fault.Public(err).Hint, "a2a.push_private"); setting != (c.rule == RuleTLS || c.rule == RulePrivate) {
+			t.Errorf("%.100s: it names the setting: %v", c.config.URL, setting)
 		}
 		if text := fmt.Sprint(err, findings); strings.Contains(text, "canary") || strings.Contains(text, "10.9.8.7") {
 			t.Errorf("the refusal says too much: %s", text)

@@ -9,7 +9,8 @@ import (
 	"github.com/agent-on-demand/aod/api/fault"
 )
 
-const noPushText = "this server pushes nothing: subscribe to the task, or ask for it"
+const noPushText = "this server pushes nothing: subscribe to the task, or ask for it; the operator can allow it by " +
+	"a2a.push: true"
 
 // CreateTaskPushConfig implements a2asrv.RequestHandler.
 func (h *handler) CreateTaskPushConfig(ctx context.Context, req *sdk.PushConfig) (*sdk.PushConfig, error) {
@@ -100,4 +101,19 @@ func shownConfig(run string, p api.Push) *sdk.PushConfig {
 		shown.Auth = &sdk.PushAuthInfo{Scheme: p.Scheme}
 	}
 	return shown
+}
+
+// inConfig is the place of a finding about a receiver in what an A2A client sent.
+func inConfig(pointer string, legacy bool) string {
+	config, scheme := "/taskPushNotificationConfig", "/scheme"
+	if legacy {
+		config, scheme = "/pushNotificationConfig", "/schemes"
+	}
+	switch pointer {
+	case "/scheme":
+		return config + "/authentication" + scheme
+	case "/credentials":
+		return config + "/authentication" + pointer
+	}
+	return config + pointer
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strconv"
 	"time"
 
@@ -17,6 +18,7 @@ import (
 	"google.golang.org/protobuf/protoadapt"
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/internal/wire/httpwire"
 )
@@ -104,7 +106,13 @@ func (r refusals) of(ctx context.Context, err error) *refusal {
 	if public.Hint != "" {
 		text += ": " + public.Hint
 	}
-	return &refusal{rule: as, text: text, violations: public.Findings, retry: as == busy || as == unavailable}
+	violations := slices.Clone(public.Findings)
+	if errors.Is(err, api.ErrReceiver) {
+		for i := range violations {
+			violations[i].Pointer = inConfig(violations[i].Pointer, callOf(ctx).legacy)
+		}
+	}
+	return &refusal{rule: as, text: text, violations: violations, retry: as == busy || as == unavailable}
 }
 
 // ofBody is the error of a body that could not be read.
@@ -151,7 +159,11 @@ const maxViolations = 50
 func (r *refusal) fields() []*errdetails.BadRequest_FieldViolation {
 	var all []*errdetails.BadRequest_FieldViolation
 	for _, f := range r.violations[:min(len(r.violations), maxViolations)] {
-		all = append(all, &errdetails.BadRequest_FieldViolation{Field: f.Pointer, Description: f.Message})
+		description := f.Message
+		if f.Hint != "" {
+			description += ": " + f.Hint
+		}
+		all = append(all, &errdetails.BadRequest_FieldViolation{Field: f.Pointer, Description: description})
 	}
 	return all
 }
