@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
+	"time"
 )
 
 // Error is a failure with a public side (Kind, Msg, Hint, Findings) and a private
@@ -17,6 +18,9 @@ type Error struct {
 	Hint     string    // what to do about it; may be empty
 	Findings []Finding // every single violation, where there is more than a message
 	Err      error     // the cause, for the operator's log; may be nil
+
+	// Retry is after how long the same may succeed; 0: nobody knows.
+	Retry time.Duration
 
 	// Foreign are the parts of Msg and Hint that came out of a payload; see Without.
 	Foreign []string
@@ -36,6 +40,12 @@ func Wrap(kind Kind, err error, format string, args ...any) *Error {
 func (e *Error) WithHint(format string, args ...any) *Error {
 	e.Hint = fmt.Sprintf(format, args...)
 	e.Foreign = append(e.Foreign, foreignIn(args)...)
+	return e
+}
+
+// WithRetry sets after how long the same may succeed and returns the error.
+func (e *Error) WithRetry(after time.Duration) *Error {
+	e.Retry = after
 	return e
 }
 

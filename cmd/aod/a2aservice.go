@@ -23,6 +23,16 @@ import (
 type a2aService struct {
 	face
 	*keys.Resends
+	rules a2aRules
+}
+
+// Admits implements a2a.Service.
+func (s a2aService) Admits(ctx context.Context, unit string) error { return s.rules.admits(ctx, unit) }
+
+// Units implements a2a.Service.
+func (s a2aService) Units(ctx context.Context) ([]api.Unit, error) {
+	all, err := s.face.Units(ctx)
+	return s.rules.visible(ctx, all), err
 }
 
 // Question implements a2a.Service.
@@ -37,6 +47,9 @@ func (s a2aService) Session(ctx context.Context, id string) (api.Session, error)
 
 // Agent implements a2a.Service.
 func (s a2aService) Agent(ctx context.Context, name string) (a2a.Agent, error) {
+	if err := s.rules.shows(ctx, name); err != nil {
+		return a2a.Agent{}, err
+	}
 	terms, err := s.Service.Units.Terms(ctx, name)
 	return a2a.Agent{
 		Unit: terms.Unit, Schema: terms.Schema, Text: terms.Told.Text, Tags: terms.Told.Tags,
@@ -95,7 +108,8 @@ func a2aOptions(
 	c *config.Config, authorize func(context.Context, string) (context.Context, error), logger *slog.Logger,
 ) a2a.Options {
 	return a2a.Options{
-		Root: c.A2A.Root, Header: a2aHeader(c), NoAuth: c.NoAuth, Rate: c.A2A.Rate,
+		Root: c.A2A.Root, Header: a2aHeader(c), NoAuth: c.NoAuth,
+		Rate: c.A2A.Rate, Rates: a2aRulesOf(c).rates(c.A2A.Rate),
 		PublicURL: c.A2A.PublicURL, HTTP: c.Listen, Private: c.A2A.Cards == config.CardsPrivate, GRPC: c.A2A.GRPC,
 		MaxBytes: min(a2aBody, c.UploadLimit), Authorize: authorize, Version: versionText(), Logger: logger,
 	}
@@ -108,7 +122,7 @@ func newAgents(service *orchestrator.Service, c *config.Config, opts a2a.Options
 	if c.A2A.Push {
 		opts.Push = told
 	}
-	agents := a2a.New(a2aService{faceOf(service), service.Resends}, opts)
+	agents := a2a.New(a2aService{faceOf(service), service.Resends, a2aRulesOf(c)}, opts)
 	if c.A2A.Push {
 		told.Render(agents.RenderPush)
 	}

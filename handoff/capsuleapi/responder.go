@@ -92,7 +92,7 @@ func (s responder) answer(w http.ResponseWriter, r *http.Request, err error) {
 	p := ProblemOf(err)
 	s.logRefusal(r, p, err)
 	if p.MayRetry() && p.Rule == "" { // a budget that is spent stays spent
-		w.Header().Set("Retry-After", httpwire.RetryAfter)
+		w.Header().Set("Retry-After", p.RetryAfter())
 	}
 	body, _ := httpwire.Encode(p) // a problem can always be encoded
 	s.send(w, r, p.Status, httpwire.TypeProblem, body)

@@ -222,7 +222,7 @@ func sayRefused(w http.ResponseWriter, p httpwire.Problem) bool {
 	_, _ = fmt.Fprintf(out, "HTTP/1.1 %d %s\r\nContent-Type: %s\r\nContent-Length: %d\r\nConnection: close\r\n",
 		p.Status, reason(p), httpwire.TypeProblem, len(body))
 	if p.MayRetry() {
-		_, _ = fmt.Fprintf(out, "Retry-After: %s\r\n", httpwire.RetryAfter)
+		_, _ = fmt.Fprintf(out, "Retry-After: %s\r\n", p.RetryAfter())
 	}
 	_, _ = fmt.Fprintf(out, "\r\n%s", body)
 	_ = out.Flush()

@@ -135,7 +135,7 @@ func answerRefusal(w http.ResponseWriter, d catalog.Dialect, r *Refusal) {
 	w.Header().Set("Content-Type", typeJSON)
 	w.Header().Set("X-Should-Retry", strconv.FormatBool(r.again))
 	if r.again {
-		w.Header().Set("Retry-After", httpwire.RetryAfter)
+		w.Header().Set("Retry-After", httpwire.RetryText(0))
 	}
 	w.WriteHeader(r.Status)
 	_, _ = w.Write(r.body(d)) //nolint:gosec // it is JSON, and whoever asked may be gone

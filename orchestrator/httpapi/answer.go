@@ -31,7 +31,7 @@ func (a answerer) answer(err error, c echo.Context) {
 	}
 	header := c.Response().Header()
 	if p.MayRetry() {
-		header.Set(echo.HeaderRetryAfter, httpwire.RetryAfter)
+		header.Set(echo.HeaderRetryAfter, p.RetryAfter())
 	}
 	contentType, body := a.routes.mountOf(c).shaped(p)
 	if err := writeJSON(c, p.Status, contentType, body); err != nil {

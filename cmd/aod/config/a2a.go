@@ -52,7 +52,7 @@ func (a *A2AConfig) settings() []setting {
 			"where requests have the server's token: bearer is the header Authorization, api_key the auth_header",
 		},
 		{"auth_header", headerName(&a.AuthHeader), "X-API-Key", "the header that has the token with auth: api_key"},
-		{"rate", integer{&a.Rate, 0, 1_000_000}, "0", "messages that a unit takes in a minute; 0 is no bound"},
+		{"rate", integer{&a.Rate, 0, maxRate}, "0", "messages that a unit takes in a minute; 0 is no bound"},
 		{
 			"public_url", origin(&a.PublicURL), "",
 			"the server's address as clients reach it, which cards and links name; as a request has it by default",
@@ -75,6 +75,61 @@ func (a *A2AConfig) settings() []setting {
 			"push_private", egressExceptions(&a.PushPrivate), "",
 			"hosts of such receivers that may be at addresses which aren't public, and be spoken to without TLS: a " +
 				"name, or name=address, where the name is looked up no more",
+		},
+	}
+}
+
+// UnitA2A holds the settings for A2A clients of one unit.
+type UnitA2A struct {
+	Enabled bool     // it is an agent
+	Private bool     // its card needs a token that may ask it
+	Tokens  []string // names of those that may ask it; none: all
+	Rate    int      // messages in a minute; UnitsOwn is A2AConfig.Rate, 0 no bound
+	Burst   int      // messages at once; 0: as many as in a minute
+}
+
+// settings is the table of the block a2a of one unit. It can be set in the file only.
+func (a *UnitA2A) settings() []setting {
+	return []setting{
+		{"enabled", boolean{&a.Enabled}, "true", "the unit is an agent of the Agent2Agent protocol"},
+		{
+			"private",
+			boolean{&a.Private},
+			"false",
+			"its card is shown to tokens that may ask it, and isn't there for others",
+		},
+		{
+			"tokens", tokenNames(&a.Tokens), "",
+			"names of the tokens that may ask it, beside the server's own; all with the scope run by default",
+		},
+		{
+			"rate",
+			integer{&a.Rate, UnitsOwn, maxRate},
+			"-1",
+			"messages that it takes in a minute; 0 is no bound, -1 is the rate of a2a",
+		},
+		{
+			"burst",
+			integer{&a.Burst, 0, maxRate},
+			"0",
+			"messages that it takes at once, before its rate counts; 0 is as many as in a minute",
+		},
+	}
+}
+
+const maxRate = 1_000_000
+
+var tokenRule = lazyregexp.New(`^[a-z0-9][a-z0-9._-]{0,62}$`)
+
+// tokenNames is a list of names of tokens.
+func tokenNames(into *[]string) list {
+	return list{
+		into, "tokens", "write a list of tokens' names, such as [ci, partner]; aod token ls lists them", ",",
+		func(name string) (string, error) {
+			if !tokenRule().MatchString(name) {
+				return "", fmt.Errorf("%s isn't the name of a token", fault.Quote(name))
+			}
+			return name, nil
 		},
 	}
 }

@@ -40,3 +40,20 @@ func TestA2ASettingsThatAreRefused(t *testing.T) {
 		}
 	}
 }
+
+func TestTheBlockA2AOfAUnit(t *testing.T) {
+	c := mustLoad(t, given{file: "unit:\n  a:\n    a2a: {private: true, tokens: [ci], rate: 6}\n  b: {queue: 3}\n"})
+	want := map[string]UnitA2A{
+		"a": {Enabled: true, Private: true, Tokens: []string{"ci"}, Rate: 6},
+		"b": {Enabled: true, Rate: UnitsOwn},
+		"c": {Enabled: true, Rate: UnitsOwn},
+	}
+	for name, want := range want {
+		if diff := cmp.Diff(want, c.ForUnit(name).A2A); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+	if at := source(c, "unit.a.a2a.tokens"); at != "aod.yaml:3" {
+		t.Errorf("its tokens come from %s", at)
+	}
+}

@@ -115,6 +115,7 @@ type UnitConfig struct {
 	Network string            // "none" or "bridge"; "" is the unit's own
 	Limits  LimitsConfig
 	Policy  PolicyConfig // as far as the file sets it; see PolicyFor
+	A2A     UnitA2A
 
 	Require   []string // fields of its agent HTTP requests, in addition to Agents.Require
 	Modes     []string // accepted ones of Agents.Modes; none: all of them
@@ -145,6 +146,7 @@ func (c *Config) ForUnit(name string) UnitConfig {
 	}
 	var u UnitConfig
 	setDefaults(u.settings())
+	setDefaults(u.A2A.settings())
 	return u
 }
 
@@ -165,6 +167,7 @@ func (c *Config) Values() []Value {
 		values = append(values, c.valuesOf(unitKey(name), u.settings())...)
 		values = append(values, c.given(c.valuesOf(join(unitKey(name), "limits"), u.Limits.settings()))...)
 		values = append(values, c.given(c.valuesOf(join(unitKey(name), "policy"), u.Policy.own()))...)
+		values = append(values, c.given(c.valuesOf(join(unitKey(name), "a2a"), u.A2A.settings()))...)
 	}
 	return values
 }

@@ -153,9 +153,11 @@ func (f *file) unit(name string, line int, n *yaml.Node) {
 	var u UnitConfig
 	rows := u.settings()
 	setDefaults(rows)
+	setDefaults(u.A2A.settings())
 	keys := f.readers(unitKey(name), rows)
 	keys["limits"] = f.block(join(unitKey(name), "limits"), u.Limits.settings())
 	keys["policy"] = f.block(join(unitKey(name), "policy"), u.Policy.own())
+	keys["a2a"] = f.block(join(unitKey(name), "a2a"), u.A2A.settings())
 	f.object(unitKey(name), line, n, keys)
 	f.config.Unit[name] = u
 }

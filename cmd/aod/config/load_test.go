@@ -145,6 +145,7 @@ func TestSingleUnits(t *testing.T) {
 		"not-configured": {Retries: UnitsOwn, Warm: UnitsOwn, MaxStdin: 50 << 20},
 	}
 	for name, want := range cases {
+		want.A2A = UnitA2A{Enabled: true, Rate: UnitsOwn}
 		if diff := cmp.Diff(want, c.ForUnit(name)); diff != "" {
 			t.Errorf("%s:\n%s", name, diff)
 		}

@@ -46,13 +46,14 @@ func TestTheGuidesTablesAreWhole(t *testing.T) {
 	text = replaceSection(t, text, "a2a", markdown(new(A2AConfig).settings()))
 	text = replaceSection(t, text, "unit", markdown(new(UnitConfig).settings()))
 	text = replaceSection(t, text, "limits", markdown(new(LimitsConfig).settings()))
+	text = replaceSection(t, text, "unit a2a", markdown(new(UnitA2A).settings()))
 	text = replaceSection(t, text, "policy", policyTable())
 	golden(t, guideFile, text)
 }
 
 func TestEveryRowOfTheTable(t *testing.T) {
 	for _, s := range slices.Concat(new(Config).settings(), new(AgentsConfig).settings(), new(A2AConfig).settings(), new(UnitConfig).settings(),
-		new(LimitsConfig).settings(), new(PolicyConfig).settings(), new(PolicyConfig).uploadSettings()) {
+		new(LimitsConfig).settings(), new(UnitA2A).settings(), new(PolicyConfig).settings(), new(PolicyConfig).uploadSettings()) {
 		t.Run(s.key+" is documented on one line", func(t *testing.T) {
 			if s.doc == "" || strings.ContainsAny(s.doc, "\n`") || strings.HasSuffix(s.doc, ".") {
 				t.Errorf("%q", s.doc)
@@ -146,7 +147,8 @@ func schema() object {
 		{"additionalProperties", false},
 		{"properties", append(properties(new(UnitConfig).settings()),
 			member{"limits", block("What it gets instead of the limits of its agent.yaml.", new(LimitsConfig).settings())},
-			member{"policy", block("What it may have at most, instead of what policy and policy.uploads say.", new(PolicyConfig).own())})},
+			member{"policy", block("What it may have at most, instead of what policy and policy.uploads say.", new(PolicyConfig).own())},
+			member{"a2a", block("What is in force for A2A clients of it, instead of what a2a says.", new(UnitA2A).settings())})},
 	}
 	units := object{
 		{"description", "What is set for single units, by their names."},
@@ -259,6 +261,9 @@ func typeOf(v value) object {
 		}
 		if v.name == "runtimes" {
 			return object{{"type", "array"}, {"items", object{{"type", "string"}, {"pattern", runtimeRule().String()}}}}
+		}
+		if v.name == "tokens" {
+			return object{{"type", "array"}, {"items", object{{"type", "string"}, {"pattern", tokenRule().String()}}}}
 		}
 		if v.name == "texts" {
 			return object{{"type", "array"}, {"items", object{{"type", "string"}, {"minLength", 1}, {"maxLength", maxLabel}}}}

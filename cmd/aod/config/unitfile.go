@@ -36,7 +36,7 @@ func (f *file) readUnit() (u UnitConfig) {
 	rows := u.settings()
 	setDefaults(rows)
 	keys := f.readers("", rows)
-	for _, key := range append(slices.Collect(maps.Keys(keys)), "unit", "policy", "upstreams") {
+	for _, key := range append(slices.Collect(maps.Keys(keys)), "unit", "policy", "a2a", "upstreams") {
 		if !slices.Contains(unitFileKeys, key) {
 			keys[key] = f.onlyServer(key)
 		}

@@ -1,10 +1,13 @@
 package httpwire
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
+	"strconv"
+	"time"
 
 	"github.com/agent-on-demand/aod/api/fault"
 )
@@ -21,14 +24,17 @@ type Problem struct {
 	Hint     string          `json:"hint,omitempty"`
 	Findings []fault.Finding `json:"findings,omitempty"`
 	Run      string          `json:"run,omitempty"` // the id of the run that it is about
+
+	// Retry is after how long the same request may succeed; 0: nobody knows.
+	Retry time.Duration `json:"-"`
 }
 
 // CodeUnitFailed is the code of a run that its unit ended without a result. No kind of
 // fault has it: the server did what it was asked to.
 const CodeUnitFailed = "unit_failed"
 
-// RetryAfter is the header Retry-After of answers that may be asked for again, in seconds.
-const RetryAfter = "5"
+// retryAfter is the header Retry-After of answers that may be asked for again, where nobody knows when.
+const retryAfter = 5 * time.Second
 
 // maxProblem bounds a problem that is read, in bytes.
 const maxProblem = 1 << 20
@@ -60,6 +66,7 @@ func ProblemOf(err error) Problem {
 		Code:     public.Kind.String(),
 		Hint:     public.Hint,
 		Findings: public.Findings,
+		Retry:    public.Retry,
 	}
 }
 
@@ -82,6 +89,12 @@ func MethodNotAllowed() Problem {
 func (p Problem) MayRetry() bool {
 	return p.Status == http.StatusTooManyRequests || p.Status == http.StatusServiceUnavailable
 }
+
+// RetryAfter returns the header Retry-After of a problem that may pass, in seconds.
+func (p Problem) RetryAfter() string { return RetryText(p.Retry) }
+
+// RetryText is a time as the header Retry-After has it; of 0 it is the customary one.
+func RetryText(after time.Duration) string { return strconv.Itoa(Seconds(cmp.Or(after, retryAfter))) }
 
 // ReadProblem reads the problem in an answer, up to 1 MiB, and reports whether there is one.
 func ReadProblem(response *http.Response) (Problem, bool) {

@@ -28,7 +28,7 @@ func Reply(w http.ResponseWriter, status int, contentType string, v any) error {
 // ReplyProblem answers with a problem, and says when to ask again where that may help.
 func ReplyProblem(w http.ResponseWriter, p Problem) error {
 	if p.MayRetry() {
-		w.Header().Set("Retry-After", RetryAfter)
+		w.Header().Set("Retry-After", p.RetryAfter())
 	}
 	return Reply(w, p.Status, TypeProblem, p)
 }

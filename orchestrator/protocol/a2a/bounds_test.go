@@ -176,7 +176,7 @@ func TestSubscribersHoldNothingOfWhatTheyWereTold(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := stream.Recv(); status.Code(err) != codes.Unavailable {
+	if _, err := stream.Recv(); status.Code(err) != codes.ResourceExhausted {
 		t.Errorf("one stream too many by gRPC: %v", err)
 	}
 	w.last(func(r *fakeRun) { w.succeed(r, "done") })

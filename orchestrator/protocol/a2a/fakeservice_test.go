@@ -40,6 +40,7 @@ type fakeService struct {
 	hold      bool
 	leaves    bool // the service has stopped waiting: its runs are left to the next process
 	refuses   error
+	bars      map[string]error // agents that nobody may ask
 	submitted []spool.Submission
 	// delivering is called as a client is said to have its answer; nil: nothing is
 	delivering  func()
@@ -91,6 +92,8 @@ func (f *fakeService) Units(context.Context) ([]api.Unit, error) {
 	slices.SortFunc(all, func(x, y api.Unit) int { return strings.Compare(x.Name, y.Name) })
 	return all, nil
 }
+
+func (f *fakeService) Admits(_ context.Context, unit string) error { return f.bars[unit] }
 
 func (f *fakeService) Agent(_ context.Context, name string) (Agent, error) {
 	if a, ok := f.agents[name]; ok {

@@ -196,7 +196,7 @@ func TestWhatGRPCRefuses(t *testing.T) {
 			call: func(ctx context.Context, v1 pbv1.A2AServiceClient) error {
 				_, err := v1.SendMessage(ctx, hello10("x"))
 				return err
-			}, code: codes.Unavailable, reason: "SERVER_ERROR", retry: true,
+			}, code: codes.ResourceExhausted, reason: "SERVER_ERROR", retry: true,
 		},
 		"no unit": {
 			call: func(ctx context.Context, v1 pbv1.A2AServiceClient) error {

@@ -31,7 +31,12 @@ func answered[T any](ctx context.Context, h *handler, do func(*call) (T, error))
 	c := callOf(ctx)
 	c.reached.Store(true)
 	var result T
-	err := httpwire.Catch(func() (err error) { result, err = do(c); return err })
+	err := httpwire.Catch(func() (err error) {
+		if err = h.admits(ctx, c); err == nil {
+			result, err = do(c)
+		}
+		return err
+	})
 	if err != nil {
 		var none T
 		r := h.refusals.of(ctx, err)
@@ -40,6 +45,14 @@ func answered[T any](ctx context.Context, h *handler, do func(*call) (T, error))
 	}
 	c.ready.Store(true)
 	return result, nil
+}
+
+// admits refuses a call to one agent that its client may not ask.
+func (h *handler) admits(ctx context.Context, c *call) error {
+	if c.unit == "" {
+		return nil
+	}
+	return h.tasks.admits(ctx, c.unit)
 }
 
 // SendMessage implements a2asrv.RequestHandler.
@@ -210,6 +223,9 @@ func (h *handler) streamed(
 		ctx, stop := httpwire.Attached(ctx)
 		defer stop()
 		err := httpwire.Catch(func() error {
+			if err := h.admits(ctx, c); err != nil {
+				return err
+			}
 			end, err := httpwire.OpenStream(ctx)
 			if err != nil {
 				return err

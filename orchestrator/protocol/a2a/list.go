@@ -55,6 +55,9 @@ func (l listing) page(ctx context.Context, filter api.ChangedFilter) (*sdk.ListT
 			return nil, err
 		}
 		for _, record := range found.Runs {
+			if l.call.unit == "" && l.tasks.svc.Admits(ctx, record.Unit) != nil {
+				continue
+			}
 			task, err := l.task(ctx, record)
 			if err != nil {
 				return nil, err

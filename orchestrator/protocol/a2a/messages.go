@@ -10,14 +10,12 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
-	"sync"
-	"time"
 
 	sdk "github.com/a2aproject/a2a-go/v2/a2a"
-	"golang.org/x/time/rate"
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/internal/wire/httpwire"
 	"github.com/agent-on-demand/aod/orchestrator/spool"
 )
 
@@ -93,7 +91,7 @@ func (x *messages) begin(
 	if err != nil {
 		return api.Record{}, err
 	}
-	if err := x.rates.take(agent.Name, time.Now()); err != nil {
+	if err := x.rates.take(agent.Name); err != nil {
 		return api.Record{}, err
 	}
 	decoded, err := decodeInput(agent, m)
@@ -191,11 +189,16 @@ func (x *messages) agentOf(ctx context.Context, c *call, m *sdk.Message) (Agent,
 			"this agent stands for all units: say in the message's metadata `unit` which one is meant")
 	}
 	if api.CheckUnitName(name) != nil {
-		return Agent{}, refuse(noAgent, "there is no such unit")
+		return Agent{}, refuse(noAgent, noAgentText)
+	}
+	if c.unit == "" {
+		if err := x.tasks.admits(ctx, name); err != nil {
+			return Agent{}, err
+		}
 	}
 	agent, err := x.svc.Agent(ctx, name)
 	if fault.Is(err, fault.NotFound) {
-		return agent, refuse(noAgent, "there is no such unit")
+		return agent, refuse(noAgent, noAgentText)
 	}
 	return agent, err
 }
@@ -261,7 +264,7 @@ func (x *messages) tell(ctx context.Context, record api.Record, digest string, m
 	if record.Outcome != "" {
 		return refuse(notDone, "the task has ended: a message without taskId begins another one")
 	}
-	if err := x.rates.take(record.Unit, time.Now()); err != nil {
+	if err := x.rates.take(record.Unit); err != nil {
 		return err
 	}
 	if record.Question != nil {
@@ -311,28 +314,15 @@ func joined(texts []string) string { return strings.Join(texts, "\n") }
 
 // rates bounds the messages that units get in a minute.
 type rates struct {
-	most int // 0: no bound
-
-	mu    sync.Mutex
-	units map[string]*rate.Limiter
+	opts Options
+	all  httpwire.Rates
 }
 
-func newRates(most int) *rates { return &rates{most: most, units: map[string]*rate.Limiter{}} }
-
 // take takes a message of a unit, or refuses it.
-func (r *rates) take(unit string, now time.Time) error {
-	if r.most == 0 {
-		return nil
+func (r *rates) take(unit string) error {
+	of, own := r.opts.Rates[unit]
+	if !own {
+		of.Minute = r.opts.Rate
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	l := r.units[unit]
-	if l == nil {
-		l = rate.NewLimiter(rate.Limit(float64(r.most)/time.Minute.Seconds()), r.most)
-		r.units[unit] = l
-	}
-	if !l.AllowN(now, 1) {
-		return &refusal{rule: busy, text: "the unit gets more messages in a minute than it may", retry: true}
-	}
-	return nil
+	return r.all.Take(unit, of, "the unit gets too many messages")
 }

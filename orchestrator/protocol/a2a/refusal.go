@@ -59,7 +59,7 @@ var (
 	badVersion    = rule{sdk.ErrVersionNotSupported, -32009, http.StatusBadRequest, codes.FailedPrecondition}
 	noToken       = rule{sdk.ErrUnauthenticated, -31401, http.StatusUnauthorized, codes.Unauthenticated}
 	forbidden     = rule{sdk.ErrUnauthorized, -31403, http.StatusForbidden, codes.PermissionDenied}
-	busy          = rule{sdk.ErrServerError, -32000, http.StatusTooManyRequests, codes.Unavailable}
+	busy          = rule{sdk.ErrServerError, -32000, http.StatusTooManyRequests, codes.ResourceExhausted}
 	unavailable   = rule{sdk.ErrServerError, -32000, http.StatusServiceUnavailable, codes.Unavailable}
 )
 
@@ -68,8 +68,9 @@ type refusal struct {
 	rule       rule
 	text       string
 	violations []fault.Finding
-	retry      bool // later it may go
-	before     bool // the protocol has begun: JSON-RPC has the status, too
+	retry      bool          // later it may go
+	after      time.Duration // then; 0: nobody knows when
+	before     bool          // the protocol has begun: JSON-RPC has the status, too
 }
 
 func (r *refusal) Error() string { return r.text }
@@ -112,7 +113,9 @@ func (r refusals) of(ctx context.Context, err error) *refusal {
 			violations[i].Pointer = inConfig(violations[i].Pointer, callOf(ctx).legacy)
 		}
 	}
-	return &refusal{rule: as, text: text, violations: violations, retry: as == busy || as == unavailable}
+	return &refusal{
+		rule: as, text: text, violations: violations, retry: as == busy || as == unavailable, after: public.Retry,
+	}
 }
 
 // ofBody is the error of a body that could not be read.
@@ -128,11 +131,13 @@ func (r refusals) ofBody(ctx context.Context, err error) error {
 	return refuse(badJSON, "the request's body broke off")
 }
 
-// retryTime is what clients are told to wait.
-var retryTime = func() time.Duration {
-	seconds, _ := strconv.Atoi(httpwire.RetryAfter)
-	return max(time.Duration(seconds)*time.Second, time.Second)
-}()
+// retryText is when to ask again, as the header Retry-After has it: in seconds.
+func (r *refusal) retryText() string { return httpwire.RetryText(r.after) }
+
+func (r *refusal) retryTime() time.Duration {
+	seconds, _ := strconv.Atoi(r.retryText())
+	return time.Duration(seconds) * time.Second
+}
 
 // detail is one of an error's details in JSON.
 type detail map[string]any
@@ -148,7 +153,9 @@ func (r *refusal) details() []detail {
 		all = append(all, detail{"@type": "type.googleapis.com/google.rpc.BadRequest", "fieldViolations": violations})
 	}
 	if r.retry {
-		all = append(all, detail{"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": retryTime.String()})
+		all = append(all, detail{
+			"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": r.retryText() + "s",
+		})
 	}
 	return all
 }
@@ -175,7 +182,7 @@ func (r *refusal) GRPCStatus() *status.Status {
 		details = append(details, &errdetails.BadRequest{FieldViolations: fields})
 	}
 	if r.retry {
-		details = append(details, &errdetails.RetryInfo{RetryDelay: durationpb.New(retryTime)})
+		details = append(details, &errdetails.RetryInfo{RetryDelay: durationpb.New(r.retryTime())})
 	}
 	plain := status.New(r.rule.grpc, r.text)
 	if full, err := plain.WithDetails(details...); err == nil {
@@ -217,10 +224,12 @@ func problemRefusal(p httpwire.Problem) *refusal {
 		as = noMethod
 	case http.StatusInternalServerError:
 		as = internal
+	case http.StatusTooManyRequests:
+		as = busy
 	}
 	text := p.Detail
 	if text == "" {
 		text = p.Title
 	}
-	return &refusal{rule: as, text: text, retry: p.MayRetry()}
+	return &refusal{rule: as, text: text, retry: p.MayRetry(), after: p.Retry}
 }

@@ -44,7 +44,7 @@ func New(svc Service, opts Options) *Server {
 	s.handler = &handler{
 		svc: svc, push: opts.Push, tasks: tasks, cards: s.cards, refusals: s.refusals,
 		messages: &messages{
-			svc: svc, push: opts.Push, tasks: tasks, rates: newRates(opts.Rate), deliveries: s.deliveries,
+			svc: svc, push: opts.Push, tasks: tasks, rates: &rates{opts: opts}, deliveries: s.deliveries,
 			logger: opts.Logger,
 		},
 	}
@@ -143,7 +143,7 @@ func (s *Server) conclude(ctx context.Context, w http.ResponseWriter, c *call, b
 func (s *Server) write(ctx context.Context, w http.ResponseWriter, b binding, r *refusal) {
 	status, body := b.refusal(r)
 	if r.retry {
-		w.Header().Set("Retry-After", httpwire.RetryAfter)
+		w.Header().Set("Retry-After", r.retryText())
 	}
 	if err := httpwire.Reply(w, status, httpwire.TypeJSON, body); err != nil && ctx.Err() == nil {
 		s.opts.Logger.DebugContext(ctx, "a2a refusal not sent", "code", r.rule.code)

@@ -9,11 +9,15 @@ import (
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/internal/bytegate"
+	"github.com/agent-on-demand/aod/internal/wire/httpwire"
 	"github.com/agent-on-demand/aod/orchestrator/spool"
 )
 
 // Service makes the runs. Errors are faults, or the cause of ctx's end.
 type Service interface {
+	// Admits says whether the context's client may ask the agent of a unit: the error is a NotFound
+	// fault where there is none for it, Forbidden where it may not.
+	Admits(ctx context.Context, unit string) error
 	// Units lists the units, also those with a problem.
 	Units(context.Context) ([]api.Unit, error)
 	// Agent returns a unit as an agent, or a NotFound fault.
@@ -92,17 +96,18 @@ type Push interface {
 
 // Options are the settings of a Server.
 type Options struct {
-	Root      string         // the unit whose card stands at the origin; "": an agent of all units
-	Header    string         // that has the token; "": Authorization
-	NoAuth    bool           // no token is needed
-	Rate      int            // messages of a unit in a minute; 0: no bound
-	PublicURL string         // of the server, without a path; "": as the request has it
-	HTTP      string         // HOST:PORT of the server, for those who come by gRPC and need its addresses
-	Private   bool           // cards need a token as well
-	GRPC      string         // HOST:PORT at which clients reach gRPC; "": it is off
-	Push      Push           // nil: there is none
-	MaxBytes  int64          // of one request; 0 is 32 MiB
-	Memory    *bytegate.Gate // of what gRPC receives; nil: one of its own
+	Root      string                   // the unit whose card stands at the origin; "": an agent of all units
+	Header    string                   // that has the token; "": Authorization
+	NoAuth    bool                     // no token is needed
+	Rate      int                      // messages of a unit in a minute; 0: no bound
+	Rates     map[string]httpwire.Rate // of single units, in the place of Rate
+	PublicURL string                   // of the server, without a path; "": as the request has it
+	HTTP      string                   // HOST:PORT of the server, for those who come by gRPC and need its addresses
+	Private   bool                     // cards need a token as well
+	GRPC      string                   // HOST:PORT at which clients reach gRPC; "": it is off
+	Push      Push                     // nil: there is none
+	MaxBytes  int64                    // of one request; 0 is 32 MiB
+	Memory    *bytegate.Gate           // of what gRPC receives; nil: one of its own
 	// Authorize is for gRPC: it takes the token of a call, and returns a context that knows whose
 	// it is. Its errors are faults.
 	Authorize func(ctx context.Context, token string) (context.Context, error)

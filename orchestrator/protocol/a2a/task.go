@@ -27,6 +27,17 @@ func (s shown) messages() bool { return s.history == nil || *s.history > 0 }
 // tasks are the runs of a Service, as the protocol has them.
 type tasks struct{ svc Service }
 
+const noAgentText = "there is no such unit"
+
+// admits refuses a call to an agent that its client may not ask.
+func (t tasks) admits(ctx context.Context, unit string) error {
+	err := t.svc.Admits(ctx, unit)
+	if fault.Is(err, fault.NotFound) {
+		return refuse(noAgent, noAgentText)
+	}
+	return err
+}
+
 // record returns the run that is a task of the call's agent.
 func (t tasks) record(ctx context.Context, c *call, id sdk.TaskID) (api.Record, error) {
 	unknown := refuse(noTask, "task not found: the agent has none of this id")
@@ -38,6 +49,9 @@ func (t tasks) record(ctx context.Context, c *call, id sdk.TaskID) (api.Record, 
 	}
 	record, err := t.svc.Get(ctx, string(id))
 	if fault.Is(err, fault.NotFound) || err == nil && (record.Parent != "" || c.unit != "" && record.Unit != c.unit) {
+		return api.Record{}, unknown
+	}
+	if err == nil && c.unit == "" && t.svc.Admits(ctx, record.Unit) != nil {
 		return api.Record{}, unknown
 	}
 	return record, err

@@ -95,7 +95,7 @@ func (h *handler) refuse(c *call, err error) {
 	}
 	p := c.problem(err)
 	if p.MayRetry() {
-		c.w.Header().Set("Retry-After", httpwire.RetryAfter)
+		c.w.Header().Set("Retry-After", p.RetryAfter())
 	}
 	status := p.Status
 	if code := h.refuses200(c.task, err); code != "" {
