@@ -152,7 +152,7 @@ func (l *loop) admitRun(ctx context.Context, asked admission) (*job, error) {
 		return nil, err
 	}
 	l.warnOfWait(j)
-	if err := l.jobs.admit(j); err != nil {
+	if err := l.jobs.admit(j, access.MostRuns(ctx)); err != nil {
 		j.leaveSlot()
 		return nil, err
 	}

@@ -96,15 +96,30 @@ func (s *jobs) leave(id string) {
 	s.left[id] = true
 }
 
-// admit makes the job of a new run known, so that no sweep takes its files for strays.
-func (s *jobs) admit(j *job) error {
+// admit makes the job of a new run known, so that no sweep takes its files for strays. The error is a Busy fault where
+// so many runs of its client go on already; 0 is no bound.
+func (s *jobs) admit(j *job, most int) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if isCall := j.Lineage.Parent != ""; s.closing && (!s.draining || !isCall) {
 		return fault.New(fault.Unavailable, "the server is shutting down").WithHint("try again in a moment")
 	}
+	if by := j.Record.By; most > 0 && s.goingOn(by) >= most {
+		return fault.New(fault.Busy, "the token %q may have %d of its runs going on, and has", by, most).
+			WithHint("wait for one to end; the operator makes tokens with other limits: `aod token add NAME --runs N`")
+	}
 	s.add(j)
 	return nil
+}
+
+// goingOn counts the runs without an outcome that a client asked for itself. The caller holds the lock.
+func (s *jobs) goingOn(by string) (n int) {
+	for _, j := range s.live {
+		if j.Record.By == by && j.Lineage.Parent == "" && !j.live.Outcome.IsSet() {
+			n++
+		}
+	}
+	return n
 }
 
 // restore makes the job of a run of an earlier process known.

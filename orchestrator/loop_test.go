@@ -280,7 +280,7 @@ func TestWhoFollowsARunIsToldThatItsJobIsGone(t *testing.T) {
 	l := newLoop(Options{})
 	for n := range 20_000 {
 		j := l.lead(t.Context(), &run.Run{ID: fmt.Sprint(n)}, nil, nil)
-		if err := l.jobs.admit(j); err != nil {
+		if err := l.jobs.admit(j, 0); err != nil {
 			t.Fatal(err)
 		}
 		go l.retire(j)

@@ -145,7 +145,7 @@ func (w *walled) must(err error) {
 // add makes a token.
 func (w *walled) add(name string, scopes ...access.Scope) {
 	w.Helper()
-	key, err := w.tokens.Add(name, scopes)
+	key, err := w.tokens.Add(name, scopes, access.Limits{})
 	w.must(err)
 	w.keys[name] = key
 }

@@ -10,6 +10,7 @@ type client struct {
 	name   string // of the token; "" for the server's own
 	scopes []Scope
 	all    bool // it sees what others made
+	runs   int  // the most that go on at once; 0: no bound
 }
 
 // clientKey is its key.
@@ -19,7 +20,7 @@ type clientKey struct{}
 // what is made with it, and Sees goes by its scopes. The empty grant is that of a client without a
 // token, where none is needed.
 func WithGrant(ctx context.Context, g Grant) context.Context {
-	return context.WithValue(ctx, clientKey{}, client{g.Name, g.Scopes, g.Allows(Read) == nil})
+	return context.WithValue(ctx, clientKey{}, client{g.Name, g.Scopes, g.Allows(Read) == nil, g.Limits.Runs})
 }
 
 // WithClient returns a context of what the server itself does for the holder of the token of this
@@ -38,6 +39,9 @@ func clientOf(ctx context.Context) client {
 
 // ClientOf returns the name of the token of a context's client, or "".
 func ClientOf(ctx context.Context) string { return clientOf(ctx).name }
+
+// MostRuns returns how many runs that a context's client asked for may go on at once; 0: there is no bound.
+func MostRuns(ctx context.Context) int { return clientOf(ctx).runs }
 
 // IsAnonymous reports whether the context is that of a client who needed no token, and has none.
 func IsAnonymous(ctx context.Context) bool {

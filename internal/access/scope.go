@@ -41,6 +41,24 @@ func ParseScopes(texts []string) ([]Scope, error) {
 type Grant struct {
 	Name   string // of the token
 	Scopes []Scope
+	Limits Limits
+}
+
+// Limits are how much the holder of a token may ask for.
+type Limits struct {
+	Rate int `json:"rate,omitempty"` // requests in a minute; 0: no bound
+	Runs int `json:"runs,omitempty"` // runs that it asked for and that go on or wait; 0: no bound
+}
+
+// maxLimit is the largest limit.
+const maxLimit = 1_000_000
+
+func (l Limits) check() error {
+	if min(l.Rate, l.Runs) < 0 || max(l.Rate, l.Runs) > maxLimit {
+		return fault.New(fault.Input, "a limit of a token is out of range").
+			WithHint("name a number from 1 to %d, or 0 for no limit", maxLimit)
+	}
+	return nil
 }
 
 // Allows returns a Forbidden fault, which names the scope, if the grant doesn't have it.

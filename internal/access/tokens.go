@@ -50,6 +50,7 @@ type Token struct {
 	Scopes  []Scope   `json:"scopes"`
 	SHA256  string    `json:"sha256"` // of the token, in hexadecimal
 	Created time.Time `json:"created_at"`
+	Limits
 }
 
 // Tokens are the tokens in a file, which only its owner may read. Several processes may change
@@ -68,8 +69,8 @@ func NewTokens(path string) *Tokens { return &Tokens{path: path} }
 var nameRule = lazyregexp.New(`^[a-z0-9][a-z0-9._-]{0,62}$`)
 
 // Add makes a token and returns it: nobody can read it again. The error is an Input fault for a
-// name that is none, Conflict for one that is taken.
-func (t *Tokens) Add(name string, scopes []Scope) (token string, err error) {
+// name or a limit that is none, Conflict for a name that is taken.
+func (t *Tokens) Add(name string, scopes []Scope, limits Limits) (token string, err error) {
 	if !nameRule().MatchString(name) {
 		return "", fault.New(fault.Input, "%s is not a valid token name", fault.Quote(name)).
 			WithHint("a name has up to 63 characters of a-z, 0-9, `.`, `_` and `-`, and begins with a letter " +
@@ -79,8 +80,14 @@ func (t *Tokens) Add(name string, scopes []Scope) (token string, err error) {
 		return "", fault.New(fault.Input, "a token without a scope would allow nothing").
 			WithHint("add --scope read, run, upload or admin")
 	}
+	if err := limits.check(); err != nil {
+		return "", err
+	}
 	token = prefix + rand.Text() + rand.Text()
-	made := Token{Name: name, Scopes: scopes, SHA256: digest(token), Created: time.Now().UTC().Truncate(time.Second)}
+	made := Token{
+		Name: name, Scopes: scopes, Limits: limits, SHA256: digest(token),
+		Created: time.Now().UTC().Truncate(time.Second),
+	}
 	return token, t.change(func(all []Token) ([]Token, error) {
 		if slices.ContainsFunc(all, func(t Token) bool { return t.Name == name }) {
 			return nil, fault.New(fault.Conflict, "there is a token %q", name).
@@ -120,7 +127,7 @@ func (t *Tokens) Find(token string) (Grant, bool, error) {
 		return Grant{}, false, err
 	}
 	found, ok := t.byDigest[digest(token)]
-	return Grant{Name: found.Name, Scopes: found.Scopes}, ok, nil
+	return Grant{found.Name, found.Scopes, found.Limits}, ok, nil
 }
 
 // refresh reads the file again if it may have changed.

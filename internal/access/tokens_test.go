@@ -26,7 +26,7 @@ func TestATokenIsMadeFoundAndRevoked(t *testing.T) {
 	if _, known, err := server.Find("anything"); known || err != nil {
 		t.Errorf("without a file: %v, %v", known, err)
 	}
-	token, err := command.Add("ci", []Scope{Run, Read})
+	token, err := command.Add("ci", []Scope{Run, Read}, Limits{})
 	must(t, err)
 	grant, known, err := server.Find(token)
 	if err != nil || !known || grant.Name != "ci" || grant.Allows(Run) != nil || grant.Allows(Read) != nil {
@@ -45,7 +45,7 @@ func TestATokenIsMadeFoundAndRevoked(t *testing.T) {
 	if strings.Contains(string(raw), token) || info.Mode().Perm() != 0o600 {
 		t.Errorf("mode %v of\n%s", info.Mode(), raw)
 	}
-	if _, err := command.Add("ci", []Scope{Read}); !fault.Is(err, fault.Conflict) {
+	if _, err := command.Add("ci", []Scope{Read}, Limits{}); !fault.Is(err, fault.Conflict) {
 		t.Errorf("the same name again: %v", err)
 	}
 	must(t, command.Remove("ci"))
@@ -61,7 +61,7 @@ func TestEveryChangeOfTheFileCounts(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "tokens.json")
 	server, command := NewTokens(path), NewTokens(path)
 	for range 50 { // faster than the clock of the file system
-		token, err := command.Add("ci", []Scope{Run})
+		token, err := command.Add("ci", []Scope{Run}, Limits{})
 		must(t, err)
 		if _, known, err := server.Find(token); !known || err != nil {
 			t.Fatalf("a new one: %v, %v", known, err)
@@ -78,7 +78,7 @@ func TestEveryChangeOfTheFileCounts(t *testing.T) {
 func TestAChangeOfASettledFileCounts(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "tokens.json")
 	server, command := NewTokens(path), NewTokens(path)
-	token, err := command.Add("ci", []Scope{Run})
+	token, err := command.Add("ci", []Scope{Run}, Limits{})
 	must(t, err)
 	finds := func(token string, want bool) {
 		t.Helper()
@@ -108,7 +108,7 @@ func TestAChangeOfASettledFileCounts(t *testing.T) {
 func TestAFileIsReadAgainUntilItHasSettled(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "tokens.json")
 	tokens, soon := NewTokens(path), time.Now().Add(time.Hour)
-	token, err := tokens.Add("ci", []Scope{Run})
+	token, err := tokens.Add("ci", []Scope{Run}, Limits{})
 	must(t, err)
 	raw, err := os.ReadFile(path)
 	must(t, err)
@@ -122,7 +122,9 @@ func TestAFileIsReadAgainUntilItHasSettled(t *testing.T) {
 }
 
 func TestATokenSeesWhatItsScopesSay(t *testing.T) {
-	with := func(name string, scopes ...Scope) context.Context { return WithGrant(t.Context(), Grant{name, scopes}) }
+	with := func(name string, scopes ...Scope) context.Context {
+		return WithGrant(t.Context(), Grant{Name: name, Scopes: scopes})
+	}
 	for name, c := range map[string]struct {
 		ctx       context.Context //nolint:containedctx // it is what is tried
 		own, all  bool            // what it sees of ci's, and of nobody's
@@ -141,8 +143,8 @@ func TestATokenSeesWhatItsScopesSay(t *testing.T) {
 			t.Errorf("%s: sees %v and %v, only %q", name, Sees(c.ctx, "ci"), Sees(c.ctx, ""), OnlyOwn(c.ctx))
 		}
 	}
-	ci := Grant{"ci", []Scope{Run}}
-	if ci.Holder() == (Grant{"ops", []Scope{Run}}).Holder() || ci.Holder() == (Grant{"ci", []Scope{Read}}).Holder() {
+	ci := Grant{Name: "ci", Scopes: []Scope{Run}}
+	if ci.Holder() == (Grant{Name: "ops", Scopes: []Scope{Run}}).Holder() || ci.Holder() == (Grant{Name: "ci", Scopes: []Scope{Read}}).Holder() {
 		t.Error("holders aren't told apart")
 	}
 }
@@ -152,7 +154,7 @@ func TestTokensThatAreMadeAtOnceAreAllThere(t *testing.T) {
 	var all sync.WaitGroup
 	for i := range 8 {
 		all.Go(func() {
-			if _, err := NewTokens(path).Add("n"+string(rune('a'+i)), []Scope{Read}); err != nil {
+			if _, err := NewTokens(path).Add("n"+string(rune('a'+i)), []Scope{Read}, Limits{}); err != nil {
 				t.Error(err)
 			}
 		})
@@ -166,7 +168,7 @@ func TestTokensThatAreMadeAtOnceAreAllThere(t *testing.T) {
 func TestAFileThatIsNoneGivesNobodyAccess(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "tokens.json")
 	tokens := NewTokens(path)
-	token, err := tokens.Add("ci", []Scope{Admin})
+	token, err := tokens.Add("ci", []Scope{Admin}, Limits{})
 	must(t, err)
 	must(t, os.Chmod(path, 0o644))
 	if _, known, err := tokens.Find(token); known || !fault.Is(err, fault.Unavailable) || !strings.Contains(fault.Public(err).Hint, "chmod 600") {
@@ -185,11 +187,11 @@ func TestAFileThatIsNoneGivesNobodyAccess(t *testing.T) {
 func TestNamesAndScopesAreChecked(t *testing.T) {
 	tokens := NewTokens(filepath.Join(t.TempDir(), "tokens.json"))
 	for _, name := range []string{"", "A", "-x", "a/b", "a\nb", strings.Repeat("a", 64)} {
-		if _, err := tokens.Add(name, []Scope{Read}); !fault.Is(err, fault.Input) {
+		if _, err := tokens.Add(name, []Scope{Read}, Limits{}); !fault.Is(err, fault.Input) {
 			t.Errorf("%q: %v", name, err)
 		}
 	}
-	if _, err := tokens.Add("ok", nil); !fault.Is(err, fault.Input) {
+	if _, err := tokens.Add("ok", nil, Limits{}); !fault.Is(err, fault.Input) {
 		t.Errorf("no scope: %v", err)
 	}
 	if scopes, err := ParseScopes([]string{"read,run", "read"}); err != nil || len(scopes) != 2 {
@@ -197,5 +199,22 @@ func TestNamesAndScopesAreChecked(t *testing.T) {
 	}
 	if _, err := ParseScopes([]string{"write"}); !fault.Is(err, fault.Input) {
 		t.Errorf("write: %v", err)
+	}
+}
+
+func TestATokenHasLimits(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "tokens.json")
+	limits := Limits{Rate: 60, Runs: 5}
+	token, err := NewTokens(path).Add("ci", []Scope{Run}, limits)
+	must(t, err)
+	tokens := NewTokens(path)
+	grant, known, err := tokens.Find(token)
+	if err != nil || !known || grant.Limits != limits || MostRuns(WithGrant(t.Context(), grant)) != 5 || MostRuns(WithClient(t.Context(), "ci")) != 0 {
+		t.Errorf("%+v, %v, %v", grant, known, err)
+	}
+	for _, wrong := range []Limits{{Rate: -1}, {Runs: -1}, {Rate: maxLimit + 1}} {
+		if _, err := tokens.Add("no", []Scope{Run}, wrong); !fault.Is(err, fault.Input) {
+			t.Errorf("%+v: %v", wrong, err)
+		}
 	}
 }

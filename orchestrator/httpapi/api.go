@@ -37,7 +37,7 @@ func New(svc *orchestrator.Service, opts Options) (*API, error) {
 	e := echo.New()
 	known := newRoutes(e)
 	auth := authorizer{
-		tokens: newAuth(opts), streams: httpwire.NewStreams(maxStreams), memory: opts.Memory,
+		tokens: newAuth(opts), rates: &httpwire.Rates{}, streams: httpwire.NewStreams(maxStreams), memory: opts.Memory,
 		routes: known, logger: opts.Logger,
 	}
 	log, bounds := requestLog{opts.Logger, known}, bounds{known, opts.Memory, opts.UploadBytes}

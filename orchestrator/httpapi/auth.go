@@ -33,6 +33,7 @@ func newAuth(opts Options) auth {
 type authorizer struct {
 	tokens  auth
 	streams *httpwire.Streams
+	rates   *httpwire.Rates
 	memory  *bytegate.Gate
 	routes  *routes
 	logger  *slog.Logger
@@ -59,6 +60,11 @@ func (a authorizer) authorized(next echo.HandlerFunc) echo.HandlerFunc {
 		}
 		request = request.WithContext(a.known(request.Context(), grant))
 		c.SetRequest(request)
+		if r.traits&open == 0 {
+			if err := a.withinRate(grant); err != nil {
+				return err
+			}
+		}
 		if known && r.scope != public {
 			if err := grant.Allows(r.scope); err != nil {
 				return err
@@ -69,6 +75,11 @@ func (a authorizer) authorized(next echo.HandlerFunc) echo.HandlerFunc {
 		}
 		return a.whileAllowed(c, token, r.scope, next)
 	}
+}
+
+// withinRate takes one request of those that the holder of a grant may make in a minute.
+func (a authorizer) withinRate(grant access.Grant) error {
+	return a.rates.Take(grant.Name, httpwire.Rate{Minute: grant.Limits.Rate}, "the token asks too often")
 }
 
 // maxStreams is how many streams a token has at the same time.
@@ -143,6 +154,9 @@ func (a authorizer) call(ctx context.Context, token string) (context.Context, er
 	}
 	grant, err := a.tokens.allowed(token, access.Run)
 	if err != nil {
+		return ctx, err
+	}
+	if err := a.withinRate(grant); err != nil {
 		return ctx, err
 	}
 	ctx = a.counting(a.known(ctx, grant), grant.Name)

@@ -51,7 +51,7 @@ func TestEachRouteNeedsTheScopeThatTheGuideSays(t *testing.T) {
 	tokens := access.NewTokens(filepath.Join(t.TempDir(), "tokens.json"))
 	made := map[access.Scope]string{}
 	for _, scope := range access.Scopes {
-		token, err := tokens.Add("only-"+string(scope), []access.Scope{scope})
+		token, err := tokens.Add("only-"+string(scope), []access.Scope{scope}, access.Limits{})
 		must(t, err)
 		made[scope] = token
 	}
@@ -105,7 +105,7 @@ func TestATokenWithAName(t *testing.T) {
 	t.Parallel()
 	tokens := access.NewTokens(filepath.Join(t.TempDir(), "tokens.json"))
 	s := newServer(t, func(o *Options) { o.Tokens = tokens })
-	made, err := tokens.Add("ci", []access.Scope{access.Run})
+	made, err := tokens.Add("ci", []access.Scope{access.Run}, access.Limits{})
 	must(t, err)
 	ci := "Authorization: Bearer " + made
 	run := s.run(`{"do":"files"}`, ci)

@@ -1,8 +1,10 @@
 package admin
 
 import (
+	"cmp"
 	"context"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
@@ -33,10 +35,12 @@ What is stored of a token is its digest.
 
 A token has scopes: read (runs, units, figures), run (begin and end runs, answer questions),
 upload (bring, set back and remove units), admin (everything). None of the first three is
-part of another.`,
-		Example: "  aod token add ci --scope run,read\n  aod token ls\n  aod token rm ci --stop",
-		Args:    cli.Exactly(0, "add, ls or rm"),
-		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+part of another. It may have limits: --rate of requests in a minute, --runs that go on at
+once; what goes beyond is refused with 429.`,
+		Example: "  aod token add ci --scope run,read\n  aod token add partner --scope run --rate 60 --runs 5\n" +
+			"  aod token ls\n  aod token rm ci --stop",
+		Args: cli.Exactly(0, "add, ls or rm"),
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(tokenAddCommand(env), tokenListCommand(env), tokenRemoveCommand(env))
 	return cmd
@@ -44,6 +48,7 @@ part of another.`,
 
 func tokenAddCommand(env *cli.Env) *cobra.Command {
 	var scopes []string
+	var limits access.Limits
 	cmd := &cobra.Command{
 		Use:   "add NAME",
 		Short: "Make a token and print it: it can't be read again",
@@ -58,7 +63,7 @@ func tokenAddCommand(env *cli.Env) *cobra.Command {
 					return err
 				}
 			}
-			token, err := NamedTokens(env.Home()).Add(args[0], asked)
+			token, err := NamedTokens(env.Home()).Add(args[0], asked, limits)
 			if err != nil {
 				return err
 			}
@@ -67,6 +72,8 @@ func tokenAddCommand(env *cli.Env) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringSliceVar(&scopes, "scope", nil, "read, run, upload or admin; several with commas")
+	cmd.Flags().IntVar(&limits.Rate, "rate", 0, "the most requests in a minute; no limit by default")
+	cmd.Flags().IntVar(&limits.Runs, "runs", 0, "the most runs that go on or wait at once; no limit by default")
 	return cmd
 }
 
@@ -84,11 +91,11 @@ func tokenListCommand(env *cli.Env) *cobra.Command {
 			}
 			var tokens []listedToken
 			for _, token := range all {
-				tokens = append(tokens, listedToken{token.Name, token.Scopes, token.Created})
+				tokens = append(tokens, listedToken{token.Name, token.Scopes, token.Created, token.Limits})
 			}
-			return cli.Table(env, cli.All(tokens), asJSON, "", []string{"NAME", "SCOPES", "CREATED"},
+			return cli.Table(env, cli.All(tokens), asJSON, "", []string{"NAME", "SCOPES", "LIMITS", "CREATED"},
 				func(t listedToken) []string {
-					return []string{t.Name, scopesText(t.Scopes), ui.Time(t.Created)}
+					return []string{t.Name, scopesText(t.Scopes), limitsText(t.Limits), ui.Time(t.Created)}
 				})
 		},
 	}
@@ -101,6 +108,19 @@ type listedToken struct {
 	Name    string         `json:"name"`
 	Scopes  []access.Scope `json:"scopes"`
 	Created time.Time      `json:"created_at"`
+	access.Limits
+}
+
+// limitsText is what a token is limited to: "60/min, 5 runs", or "-".
+func limitsText(l access.Limits) string {
+	var parts []string
+	if l.Rate > 0 {
+		parts = append(parts, strconv.Itoa(l.Rate)+"/min")
+	}
+	if l.Runs > 0 {
+		parts = append(parts, ui.Plural(l.Runs, "run"))
+	}
+	return cmp.Or(strings.Join(parts, ", "), "-")
 }
 
 func scopesText(scopes []access.Scope) string {
