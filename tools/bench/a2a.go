@@ -172,7 +172,7 @@ func (b *bench) toldTasks(ctx context.Context) (part, error) {
 		aims:  []aim{{of: a2aFirst, ms: 20}, {of: a2aPushed, ms: 100}},
 		notes: []func() string{warm.String},
 	}.part(each, turns)
-	made.notes = append(made.notes, "An event's time is that of its status, in whole milliseconds.")
+	made.notes = append(made.notes, "Events have times in whole milliseconds.")
 	return made, nil
 }
 

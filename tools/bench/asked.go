@@ -103,7 +103,7 @@ func (b *bench) streamChunks(ctx context.Context) (part, error) {
 		atMost("a chunk comes later, p50 in ms", later(0.5), 0.3),
 		atMost("a chunk comes later, p99 in ms", later(0.99), 5),
 	}
-	made.notes = append(made.notes, "Each time is that from a chunk's writing to its reading, in one process.")
+	made.notes = append(made.notes, "From a chunk's writing to its reading, in one process.")
 	return made, nil
 }
 

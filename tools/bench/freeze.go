@@ -42,10 +42,8 @@ func (b *bench) freezing(ctx context.Context) (made part, err error) {
 		}
 	}
 	made = group{}.part([]series{pause, thaw}, b.pairs)
-	made.notes = append(made.notes, "Frozen, it has "+mebibytes(frozen.anonymous)+" MiB of anonymous memory, awake "+
-		mebibytes(awake.anonymous)+
-		" MiB; awake it waits in a system call and takes no processor. So waiting containers aren't frozen: each "+
-		"call would come later by a thaw.")
+	made.notes = append(made.notes, "Anonymous memory: "+mebibytes(frozen.anonymous)+" MiB frozen, "+
+		mebibytes(awake.anonymous)+" MiB awake, where it takes no processor.")
 	return made, nil
 }
 

@@ -103,7 +103,7 @@ func (g group) part(all []series, turns int) part {
 	for _, a := range g.aims {
 		made.goals = append(made.goals, a.goal(all))
 	}
-	made.notes = append(made.notes, fmt.Sprintf("Turns: %d, each way once in each.", turns))
+	made.notes = append(made.notes, fmt.Sprintf("%d turns.", turns))
 	for _, note := range g.notes {
 		made.notes = append(made.notes, note())
 	}

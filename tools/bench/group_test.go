@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -40,7 +39,7 @@ func TestAllWaysOfAGroupAreDoneInTurn(t *testing.T) {
 	if diff := cmp.Diff([]string{"25.0", "25.0", "25.0"}, made.table.rows[1][1:4]); diff != "" {
 		t.Error(diff)
 	}
-	if !strings.HasPrefix(made.notes[0], "Turns: 1,") || made.notes[1] != "Fine." {
+	if made.notes[0] != "1 turns." || made.notes[1] != "Fine." {
 		t.Errorf("the notes are %q", made.notes)
 	}
 

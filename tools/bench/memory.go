@@ -49,8 +49,8 @@ func (b *bench) depths(ctx context.Context, made *part) error {
 	if err := made.waiting(ctx, "a container that waits, Python and the capsule loaded", warm); err != nil {
 		return err
 	}
-	made.notes = []string{fmt.Sprintf("Of a container the least of %d that wait; what they share of the page cache "+
-		"is charged to whoever was first.", stocked)}
+	made.notes = []string{fmt.Sprintf("Of a container the least of %d; what they share of the page cache is charged "+
+		"to the first.", stocked)}
 	return made.resident(fmt.Sprintf("`aod serve` with these %d", stocked), warm.server)
 }
 

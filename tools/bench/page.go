@@ -17,22 +17,17 @@ const (
 
 // chapters are in their order, with what there is to know of all figures in one.
 var chapters = []struct{ title, text string }{
-	{latency, `The time from asking to having the checked result. "API" is a request to a server on this machine over a
-connection that stays open; "cold" starts a container for the run, "warm" takes one that waited for it. Beside
-them stand ` + "`docker run`" + ` with the same image, and the floor: ` + "`runc run`" + ` of the same root file system and program
-(with a network namespace of its own, without an engine, a contract or a limit), and a program of this machine,
-without any sandbox. All ways of a table are done in turn, and with each turn another one is the first; the first
-turn isn't counted. With fewer than 100 turns, p99 is the slowest. AOD holds input and result against the contract
-outside of the container; in the image's other uses its own bridge does, since nobody else would.`},
-	{throughput, `Jobs a second with so many at a time, the small Python job again.`},
-	{pools, `How fast containers come to wait, and what happens when more calls come at once than there are. Nothing is
-started ahead of runs while one waits in the queue.`},
-	{memory, `What a server takes, and what its waiting containers do. Resident is what ps shows; anonymous memory is what
-can't be had back by dropping caches; charged is all that the kernel counts for the container's cgroup, with the
-page cache.`},
-	{models, `Requests for a model that answers at once, a double on this machine, beside the same client that asks the double
-itself. "At its socket" is a client of this machine at the socket that a run's sandbox has, with the reservation of
-each request on the disk.`},
+	{latency, `From asking to having the checked result. "API" is a request to a server on this machine over an open connection;
+"cold" starts a container for the run, "warm" takes one that waited. ` + "`runc run`" + ` has the same root file system and
+program, with a network namespace and without an engine, a contract or a limit. The ways of a table take turns; the
+first turn isn't counted. With fewer than 100 turns, p99 is the slowest.`},
+	{throughput, `Of the small Python job.`},
+	{pools, `How fast containers come to wait, and what happens when more calls come at once. Nothing is started ahead of runs
+while one waits in the queue.`},
+	{memory, `Resident is what ps shows; anonymous memory can't be had back by dropping caches; charged is all that the kernel
+counts for the container's cgroup, with the page cache.`},
+	{models, `Requests for a model that answers at once, a double on this machine. "At its socket" is a client of this machine at
+the socket that a run's sandbox has, with the reservation of each request on the disk.`},
 }
 
 // page is docs/performance.md.
@@ -80,19 +75,19 @@ func (p *page) String() string {
 	var text strings.Builder
 	fmt.Fprintf(&text, `# Performance
 
-Written by `+"`make bench`"+` on the machine below: figures of another machine differ, their ratios less so.
-Some of the rows, once `+"`make base`"+` has built what they need, and without touching this page:
+Written by `+"`make bench`"+` on the machine below, with %s; other machines have other figures, their ratios differ
+less. To repeat some rows, after `+"`make base`"+` and without touching this page:
 
 %s
 go build -C tools/bench -o ../../bin/bench . && bin/bench -rows small,burst -pairs 10
 %s
 
-The rows are %s;
-this page was made with %s. %s writes a page of them to a file.
+The rows are %s.
+%s writes a page of them to a file.
 
 ## The machine
 
-`, "```sh", "```", codeLines(names()), code(fmt.Sprintf("-pairs %d", p.pairs)), code("-write FILE"))
+`, code(fmt.Sprintf("-pairs %d", p.pairs)), "```sh", "```", codeLines(names()), code("-write FILE"))
 	text.WriteString(table{head: []string{"", ""}, rows: p.factRows()}.String())
 	text.WriteString("\n## Targets\n\n")
 	text.WriteString(table{head: []string{"", "target", "measured", ""}, rows: p.goalRows()}.String())

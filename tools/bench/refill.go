@@ -38,8 +38,8 @@ func (b *bench) refill(ctx context.Context) (part, error) {
 	for _, r := range kinds {
 		made.table.rows = append(made.table.rows, r.row())
 	}
-	made.notes = []string{fmt.Sprintf("From the last answer of %d calls at once, which took all that waited, until "+
-		"as many wait again; %d times.", stocked, len(kinds[0].times))}
+	made.notes = []string{fmt.Sprintf("From the last of %d calls at once, which took all that waited, until as many "+
+		"wait again; %d times.", stocked, len(kinds[0].times))}
 	return made, nil
 }
 

@@ -130,11 +130,6 @@ func (k *stock) count(record api.Record) error {
 
 // String tells what the records prove.
 func (k *stock) String() string {
-	depth := "with only the init started"
-	if k.loaded {
-		depth = "with the program loaded"
-	}
-	return fmt.Sprintf("Warm: %d runs in %d different containers, those before the first turn included. %d had "+
-		"waited, %s; %d started one (a miss).",
-		k.hits+k.misses, len(k.seen), k.hits, depth, k.misses)
+	return fmt.Sprintf("Warm: %d runs in %d containers, %d of which had to be started (misses).",
+		k.hits+k.misses, len(k.seen), k.misses)
 }

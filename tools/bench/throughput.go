@@ -49,9 +49,8 @@ func (b *bench) jobsASecond(ctx context.Context) (part, error) {
 		}
 	}
 	made.notes = []string{
-		fmt.Sprintf("Batches of %d jobs, %d of each. The warm ones begin with %d containers that wait and are "+
-			"bounded by the refill "+
-			"from then on: a run that finds none is a cold one.", batch, b.batchesEach(), stocked),
+		fmt.Sprintf("Batches of %d jobs, %d of each. The warm ones begin with %d containers that wait, and are "+
+			"bounded by the refill from then on.", batch, b.batchesEach(), stocked),
 		warm.String(),
 	}
 	return made, nil

@@ -133,8 +133,8 @@ func (b *bench) tunnels(ctx context.Context) (part, error) {
 	}
 	made := group{beside: []string{directLine}}.part(each, len(each[0].times))
 	made.notes = append(made.notes,
-		fmt.Sprintf("Until the first byte came. Of %d MiB at once, in the best turn, %.0f MiB a second came without "+
-			"a tunnel, and %.0f through one.", tunnelBytes>>20, rates[0]/(1<<20), rates[1]/(1<<20)))
+		fmt.Sprintf("Until the first byte came. Of %d MiB at once, the best turn carried %.0f MiB a second without "+
+			"a tunnel, %.0f through one.", tunnelBytes>>20, rates[0]/(1<<20), rates[1]/(1<<20)))
 	made.goals = []goal{
 		atMost("a tunnel's set-up, p50 in ms", each[1].quantile(0.5).Seconds()*1000, 5),
 		atMost("what a tunnel carries: times that a connection without one is faster", rates[0]/rates[1], 1.43),
