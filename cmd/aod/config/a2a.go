@@ -73,8 +73,8 @@ func (a *A2AConfig) settings() []setting {
 		},
 		{
 			"push_private", egressExceptions(&a.PushPrivate), "",
-			"hosts of such receivers that may be at addresses which aren't public, and be spoken to without TLS: a " +
-				"name, or name=address, where the name is looked up no more",
+			"hosts of such receivers without a public address or without TLS: a name, or name=address, which " +
+				"isn't looked up",
 		},
 	}
 }

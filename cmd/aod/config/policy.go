@@ -125,9 +125,9 @@ func (p *PolicyConfig) table(fallback map[string]string) []setting {
 			"build_fetch",
 			boolean{&p.BuildFetch},
 			"",
-			"let a Dockerfile fetch by itself what its network doesn't bound: ADD of an address, FROM and COPY " +
-				"--from of an image whose registry is one, each also by a trigger of its base image, and a # syntax " +
-				"other than docker/dockerfile",
+			"let a Dockerfile fetch past its network: ADD of an address, FROM and COPY --from of an image whose " +
+				"registry is one, each also by a trigger of its base image, and a # syntax other than " +
+				"docker/dockerfile",
 		},
 		{
 			"image",

@@ -66,8 +66,7 @@ func (c *Config) runs() []setting {
 			"memory",
 			size{&c.Memory, 0, pib},
 			"0B",
-			"what all runs together may take of memory, by their limits; further ones wait; 0B is 80 % of what the " +
-				"engine's machine has",
+			"memory of all runs, by their limits; further ones wait; 0B is 80 % of the engine's machine",
 		},
 		{"queue", integer{&c.Queue, 1, 100_000}, "100", "runs of one unit that may wait; further ones are refused"},
 		{
@@ -106,20 +105,20 @@ func (c *Config) runs() []setting {
 			"build_memory",
 			size{&c.BuildMemory, 0, 16 * quantity.TiB},
 			"2GiB",
-			"what a container of a build may take of memory; 0 is no bound. BuildKit keeps no bound: uploads are " +
-				"built without it unless this is 0",
+			"memory of a build's container; 0 is no bound. BuildKit keeps no bound: uploads are built without it " +
+				"unless this is 0",
 		},
 		{
 			"build_cpus",
 			cores{&c.BuildCPUs},
 			"2",
-			"processors that a container of a build may take, also in parts; BuildKit keeps no bound",
+			"processors of a build's container, also in parts; BuildKit keeps no bound",
 		},
 		{
 			"build_network",
 			word{&c.BuildNetwork, buildWords},
 			"none",
-			"the network that the steps of a build have: none, or default, the engine's; within the policy",
+			"the network of a build's steps: none, or default, the engine's; within the policy",
 		},
 	}
 }
@@ -131,56 +130,55 @@ func (c *Config) sandboxes() []setting {
 			"pool",
 			integer{&c.Pool, 0, 1_000},
 			"8",
-			"containers that wait, started, for the next runs, those of all units together; 0 keeps none",
+			"started containers that wait for the next runs, of all units together; 0 keeps none",
 		},
 		{
 			"pool_memory",
 			size{&c.PoolMemory, quantity.MiB, pib},
 			"1GiB",
-			"what all waiting containers may take of memory, as far as earlier runs tell",
+			"memory of all waiting containers, as far as earlier runs tell",
 		},
 		{
 			"pool_idle",
 			duration{&c.PoolIdle, time.Second, 7 * day},
 			"5m",
-			"without a call for so long, a unit has no waiting container any more, unless its warm asks for it",
+			"without a call for so long, a unit has no more waiting container, unless its warm asks for it",
 		},
 
 		{
 			"sessions",
 			integer{&c.Sessions, 1, 1_000},
 			"8",
-			"containers of agents that live on between the turns of their sessions; the one that was idle for " +
-				"longest ends for a further one",
+			"containers of agents that live on between turns of their sessions; a further one ends the one that " +
+				"is idle for longest",
 		},
 
 		{
 			"mcp_sessions",
 			integer{&c.MCPSessions, 1, 10_000},
 			"100",
-			"sessions of MCP that each client has at once, with the tools of the server and, apart from those, with " +
-				"MCP servers; the one that was idle for longest ends for a further one",
+			"sessions of MCP of each client, with the server's tools and, apart from those, with MCP servers; a " +
+				"further one ends the one that is idle for longest",
 		},
 
 		{
 			"sandbox_uids",
 			uids{&c.SandboxUIDs},
 			"2100000000-2100065535",
-			"user ids of sandboxes, of which each has one of its own, where the server is root and its engine is on " +
-				"this machine and maps no users; a single one is for all",
+			"user ids of sandboxes, one for each, where the server is root and its engine is on this machine and " +
+				"maps no users; a single one is for all",
 		},
 		{
 			"allow_unconfined",
 			boolean{&c.AllowUnconfined},
 			"false",
-			"serve also with an engine without seccomp, where programs may use every system call of the kernel",
+			"serve also with an engine without seccomp, where programs may use every system call",
 		},
 
 		{
 			"egress_private", egressExceptions(&c.EgressPrivate), "",
-			"hosts that units may reach by name, and at which agents of uploaded units may be, though their " +
-				"addresses aren't public: a name, or name=address, where the name is looked up no more; " +
-				"policy.egress has to allow units to reach them besides",
+			"hosts without a public address that units may reach by name (if policy.egress allows it), and at " +
+				"which agents of uploaded units may be: a name, or name=address, which isn't looked up",
 		},
 	}
 }
@@ -193,13 +191,13 @@ func (c *Config) bounds() []setting {
 			"handoff_calls",
 			integer{&c.HandoffCalls, 1, 1_000_000},
 			"200",
-			"how many calls there may be below one run, all together",
+			"calls below one run, all together",
 		},
 		{
 			"flow_calls",
 			integer{&c.FlowCalls, 1, 1_000_000},
 			"10000",
-			"how many calls there may be below one flow, all together; handoff_calls holds below all others",
+			"calls below one flow, all together",
 		},
 
 		{
@@ -237,16 +235,15 @@ func (c *Config) kept() []setting {
 			"request_memory",
 			size{&c.RequestMemory, 64 * quantity.MiB, pib},
 			"256MiB",
-			"what all requests together hold in memory, those of running units included: bodies that are not " +
-				"streamed to disk; a client or a run has at most as much as it leaves free, and what goes beyond is " +
-				"refused with 503",
+			"memory of all requests together, those of running units included, for bodies that are not streamed " +
+				"to disk; a client or a run has at most as much as it leaves free; more is refused with 503",
 		},
 		{
 			"min_free_disk",
 			size{&c.MinFreeDisk, 0, pib},
 			"1GiB",
-			"free space of the disks of the data directory and of the engine below which new runs, handoffs, uploads " +
-				"and builds are refused; at half of it the run that wrote most is stopped; 0 never",
+			"free space on the disks of data directory and engine below which new runs, handoffs, uploads and " +
+				"builds are refused; at half of it the run that wrote most is stopped; 0 never",
 		},
 		{
 			"retention_age",
@@ -278,8 +275,8 @@ func (c *Config) kept() []setting {
 			"execute_errors",
 			word{&c.ExecuteErrors, []string{InBody, AsProblem}},
 			InBody,
-			"how POST /execute answers what is wrong with a run: standard is 200 with the cause in the field error, " +
-				"problem a status with application/problem+json",
+			"how POST /execute tells what is wrong with a run: standard is 200 with the field error, problem a " +
+				"status with application/problem+json",
 		},
 
 		{"log_format", word{&c.LogFormat, []string{"text", "json"}}, "text", "how log lines are written"},
@@ -329,7 +326,7 @@ func (u *UnitConfig) turns() []setting {
 			"access",
 			word{&u.Access, []string{ReadOnly, ReadWrite}},
 			"",
-			"read-write where runs change something outside their sandboxes: then they run one at a time; what its " +
+			"read-write where runs change something outside their sandboxes: then one at a time; what its " +
 				"agent.yaml says by default",
 		},
 		{"may_call", unitNames(&u.MayCall), "", "units that it may call beside those of its tools.yaml"},
@@ -338,8 +335,8 @@ func (u *UnitConfig) turns() []setting {
 			"timeout",
 			duration{&u.Timeout, 0, 7 * day},
 			"0s",
-			"the longest that a run of the unit may take, whatever its agent.yaml and a request say, within " +
-				"max_timeout and the policy; 0 is what its agent.yaml says",
+			"the longest that a run of the unit may take, whatever a request says, within max_timeout and the " +
+				"policy; 0 is what its agent.yaml says",
 		},
 		{
 			"warm",
@@ -398,8 +395,8 @@ func (u *UnitConfig) bounds() []setting {
 			"refuse_with_200",
 			boolean{&u.Refuse200},
 			"false",
-			"answer inputs that it refuses, and its failures, with 200 and the status error, by the agent HTTP " +
-				"contract, instead of 422 and 502; the codes are VALIDATION_ERROR and TASK_FAILED",
+			"by the agent HTTP contract, answer refused inputs and failures with 200 and the status error instead " +
+				"of 422 and 502; the codes are VALIDATION_ERROR and TASK_FAILED",
 		},
 	}
 }
