@@ -128,6 +128,6 @@ func (a aim) goal(all []series) goal {
 		return atMost(fmt.Sprintf("%s, p50 in ms more than %s", a.of, a.beside), (of-named(all, a.beside).p50()).
 			Seconds()*1000, a.more)
 	}
-	return atMost(fmt.Sprintf("%s, p50 as a part of %s", a.of, a.beside), ratio(of, named(all, a.beside).p50()),
+	return atMost(fmt.Sprintf("%s, p50, of %s", a.of, a.beside), ratio(of, named(all, a.beside).p50()),
 		a.ratio)
 }

@@ -18,7 +18,7 @@ const (
 // chapters are in their order, with what there is to know of all figures in one.
 var chapters = []struct{ title, text string }{
 	{latency, `From asking to having the checked result. "API" is a request to a server on this machine over an open connection;
-"cold" starts a container for the run, "warm" takes one that waited. ` + "`runc run`" + ` has the same root file system and
+"cold" starts a container for the run, "warm" takes one that waited, or is a miss. ` + "`runc run`" + ` has the same root file system and
 program, with a network namespace and without an engine, a contract or a limit. The ways of a table take turns; the
 first turn isn't counted. With fewer than 100 turns, p99 is the slowest.`},
 	{throughput, `Of the small Python job.`},

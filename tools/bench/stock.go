@@ -130,6 +130,5 @@ func (k *stock) count(record api.Record) error {
 
 // String tells what the records prove.
 func (k *stock) String() string {
-	return fmt.Sprintf("Warm: %d runs in %d containers, %d of which had to be started (misses).",
-		k.hits+k.misses, len(k.seen), k.misses)
+	return fmt.Sprintf("Warm runs: %d, misses: %d.", k.hits+k.misses, k.misses)
 }
