@@ -43,33 +43,32 @@ func (a *A2AConfig) settings() []setting {
 		{"enabled", boolean{&a.Enabled}, "true", "every unit is an agent of the Agent2Agent protocol"},
 		{
 			"root", unitName(&a.Root), "",
-			"the unit whose card stands at the server's origin; an agent of all units by default",
+			"the unit with the card at the server's origin; an agent of all units by default",
 		},
 		{
 			"auth",
 			word{&a.Auth, []string{AuthBearer, AuthAPIKey}},
 			AuthBearer,
-			"where requests have the server's token: bearer is the header Authorization, api_key the auth_header",
+			"the header of the token: bearer is Authorization, api_key the auth_header",
 		},
 		{"auth_header", headerName(&a.AuthHeader), "X-API-Key", "the header that has the token with auth: api_key"},
-		{"rate", integer{&a.Rate, 0, maxRate}, "0", "messages that a unit takes in a minute; 0 is no bound"},
+		{"rate", integer{&a.Rate, 0, maxRate}, "0", "messages to a unit in a minute; 0 is no bound"},
 		{
 			"public_url", origin(&a.PublicURL), "",
-			"the server's address as clients reach it, which cards and links name; as a request has it by default",
+			"the server's address for clients, in cards and links; as a request has it by default",
 		},
 		{
 			"cards",
 			word{&a.Cards, []string{CardsOpen, CardsPrivate}},
 			CardsOpen,
-			"who may read the cards of units: open is everybody, private those with a token",
+			"who may read cards: open is everybody, private those with a token",
 		},
 		{"grpc", optionalAddress(&a.GRPC), "", "where gRPC listens; off by default"},
 		{
 			"push",
 			boolean{&a.Push},
 			"true",
-			"let clients name receivers that are told of their tasks by HTTP requests, to public addresses by https; " +
-				"false sends none",
+			"let clients name receivers (webhooks) of their tasks, at public addresses by https; false sends none",
 		},
 		{
 			"push_private", egressExceptions(&a.PushPrivate), "",

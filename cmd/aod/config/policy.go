@@ -93,8 +93,7 @@ func (p *PolicyConfig) table(fallback map[string]string) []setting {
 		},
 		{
 			"egress", egressRules(&p.Egress), "",
-			"hosts that a unit may reach by name, of which its agent.yaml lists some: host, *.host, host:port, " +
-				"http://host",
+			"hosts that a unit may list in agent.yaml: host, *.host, host:port, http://host",
 		},
 		{"memory", size{&p.Memory, leastMemory, 16 * quantity.TiB}, "", "the most that limits.memory may be"},
 		{"cpus", cores{&p.CPUs}, "", "the most that limits.cpus may be"},
@@ -107,19 +106,19 @@ func (p *PolicyConfig) table(fallback map[string]string) []setting {
 			"the longest that a run may take; max_timeout holds besides",
 		},
 		{"retries", integer{&p.Retries, 0, 100}, "", "the most further attempts after an error that may pass"},
-		{"runtimes", runtimes(&p.Runtimes), "", "isolation runtimes that a unit may ask for; any is all of them"},
+		{"runtimes", runtimes(&p.Runtimes), "", "isolation runtimes that a unit may ask for; any is all"},
 		{"runtime", runtimeName(&p.Runtime), "", "the isolation runtime that all units have, whatever they ask for"},
 		{
 			"read_only",
 			boolean{&p.ReadOnly},
 			"",
-			"refuse units with read_only: false, whose runs may write their root file system",
+			"refuse units with read_only: false",
 		},
 		{"reuse", integer{&p.Reuse, 1, 10_000}, "", "the most runs that one container may serve"},
 		{"warm", integer{&p.Warm, 0, 1_000}, "", "the most containers that may wait for a unit that isn't called"},
 		{
 			"build_networks", words(&p.BuildNetworks, "networks", buildWords, "a network of builds"), "",
-			"networks that the build of a unit's image may have, of which build_network chooses",
+			"networks of builds, of which build_network chooses",
 		},
 		{
 			"build_fetch",
@@ -133,8 +132,7 @@ func (p *PolicyConfig) table(fallback map[string]string) []setting {
 			"image",
 			size{&p.Image, 1, 16 * quantity.TiB},
 			"",
-			"the largest image that a unit may have, with the one that it stands on; a larger one is removed when it " +
-				"is built",
+			"the largest image of a unit, with its base image; a larger one is removed when it is built",
 		},
 		{"upstreams", upstreamNames(&p.Upstreams), "", "upstreams that a unit may use; any is all that there are"},
 		{

@@ -39,17 +39,17 @@ func (c *Config) place() []setting {
 		{"listen", address(&c.Listen), "127.0.0.1:7070", "where the HTTP API listens; port 0 takes a free one"},
 		{
 			"data", pathOf(&c.Data), "",
-			"where runs, their files and the record live; $XDG_DATA_HOME/aod or ~/.local/share/aod by default",
+			"the data directory; $XDG_DATA_HOME/aod or ~/.local/share/aod by default",
 		},
 		{"units", directories(&c.Units), "", "directories in which units are found"},
 		{
 			"token_file", pathOf(&c.TokenFile), "",
-			"the file with the token that every request must show; server/token in the data directory by default",
+			"the file with the token of all requests; server/token in the data directory by default",
 		},
 		{
 			"secrets", pathOf(&c.Secrets), "",
-			"the directory of the secrets that units name, a file each, which only its owner may read; secrets in " +
-				"the data directory by default",
+			"the directory of secrets, a file each, which only its owner may read; secrets in the data directory " +
+				"by default",
 		},
 		{"no_auth", boolean{&c.NoAuth}, "false", "ask for no token; refused unless listen is a loopback address"},
 		{"hosts", hosts(&c.Hosts), "", "further names that a request's Host header may have"},
@@ -73,14 +73,14 @@ func (c *Config) runs() []setting {
 			"queue_wait",
 			duration{&c.QueueWait, time.Millisecond, 7 * day},
 			"10m",
-			"the longest that a run waits for its turn",
+			"the longest wait of a run for its turn",
 		},
 		{"retries", integer{&c.Retries, 0, 100}, "3", "further attempts after an error that may pass"},
 		{
 			"retry_delay",
 			duration{&c.RetryDelay, time.Millisecond, time.Hour},
 			"1s",
-			"the pause before the first further attempt; it doubles each time",
+			"the pause before the first retry; it doubles each time",
 		},
 		{
 			"max_timeout",
@@ -204,19 +204,19 @@ func (c *Config) bounds() []setting {
 			"model_tokens",
 			integer{&c.ModelTokens, 0, 1_000_000_000_000},
 			"2000000",
-			"the most tokens of models that a run may take with all that it calls; 0 is no bound",
+			"the most tokens of models of a run with all that it calls; 0 is no bound",
 		},
 		{
 			"model_cost",
 			money{&c.ModelCost},
 			"0",
-			"the most that a run may cost with all that it calls, in the currency of the prices; 0 is no bound",
+			"the most cost of a run with all that it calls, in the currency of the prices; 0 is no bound",
 		},
 		{
 			"model_transcripts",
 			boolean{&c.ModelTranscripts},
 			"true",
-			"keep with each run what it asked models, and their answers, unless its agent.yaml says transcript: false",
+			"keep what runs asked models, and the answers, unless agent.yaml says transcript: false",
 		},
 	}
 }
@@ -229,7 +229,7 @@ func (c *Config) kept() []setting {
 			"payload_limit",
 			size{&c.PayloadLimit, 1, quantity.GiB},
 			"1MiB",
-			"the largest input or output of a run, without its files",
+			"the largest input or output of a run, without files",
 		},
 		{
 			"request_memory",
@@ -268,7 +268,7 @@ func (c *Config) kept() []setting {
 		{"drain", boolean{&c.Drain}, "false", "wait for all running runs after SIGTERM, however long they take"},
 		{
 			"file_roots", directories(&c.FileRoots), "",
-			"directories from which POST /execute may take files; none by default",
+			"directories of files for POST /execute; none by default",
 		},
 
 		{
@@ -301,49 +301,47 @@ func (u *UnitConfig) turns() []setting {
 			"concurrency",
 			integer{&u.Concurrency, 0, 10_000},
 			"0",
-			"runs of the unit at once; 0 is 1 with access: read-write, else what its agent.yaml says: 10 for an agent",
+			"runs at once; 0 is 1 with access: read-write, else what agent.yaml says: 10 for an agent",
 		},
 		{
 			"queue",
 			integer{&u.Queue, 0, 100_000},
 			"0",
-			"runs of the unit that may wait; 0 is 10 for a wrapped agent, else the server's queue",
+			"runs that may wait; 0 is 10 for a wrapped agent, else the server's queue",
 		},
 		{
 			"queue_wait",
 			duration{&u.QueueWait, 0, 7 * day},
 			"0s",
-			"the longest that a run of the unit waits for its turn; 0 is 30m for a wrapped agent, else the server's " +
-				"queue_wait",
+			"the longest wait of a run for its turn; 0 is 30m for a wrapped agent, else the server's queue_wait",
 		},
 		{
 			"retries",
 			integer{&u.Retries, UnitsOwn, 100},
 			"-1",
-			"further attempts after an error that may pass; -1 is what its agent.yaml says, else the server's retries",
+			"further attempts after an error that may pass; -1 is what agent.yaml says, else the server's retries",
 		},
 		{
 			"access",
 			word{&u.Access, []string{ReadOnly, ReadWrite}},
 			"",
-			"read-write where runs change something outside their sandboxes: then one at a time; what its " +
-				"agent.yaml says by default",
+			"read-write where runs change something outside their sandboxes: then one at a time; what agent.yaml " +
+				"says by default",
 		},
-		{"may_call", unitNames(&u.MayCall), "", "units that it may call beside those of its tools.yaml"},
-		{"may_not_call", unitNames(&u.MayNotCall), "", "units that it may not call, whatever its tools.yaml says"},
+		{"may_call", unitNames(&u.MayCall), "", "units that it may call beside those of tools.yaml"},
+		{"may_not_call", unitNames(&u.MayNotCall), "", "units that it may not call, whatever tools.yaml says"},
 		{
 			"timeout",
 			duration{&u.Timeout, 0, 7 * day},
 			"0s",
-			"the longest that a run of the unit may take, whatever a request says, within max_timeout and the " +
-				"policy; 0 is what its agent.yaml says",
+			"the longest that a run may take, whatever a request says, within max_timeout and the policy; 0 is " +
+				"what agent.yaml says",
 		},
 		{
 			"warm",
 			integer{&u.Warm, UnitsOwn, 1_000},
 			"-1",
-			"containers that wait for the unit's next runs, whether it is called or not; -1 is what its " +
-				"agent.yaml says",
+			"containers that wait for its next runs, whether it is called or not; -1 is what agent.yaml says",
 		},
 	}
 }
@@ -351,45 +349,42 @@ func (u *UnitConfig) turns() []setting {
 // bounds is what its runs may have and ask for.
 func (u *UnitConfig) bounds() []setting {
 	return []setting{
-		{"env", environment(&u.Env), "", "variables of its program's environment, in plain text: never a secret"},
+		{"env", environment(&u.Env), "", "environment variables of its program, in plain text: never a secret"},
 		{
 			"network",
 			word{&u.Network, networkWords},
 			"",
-			"the network that its runs have, within the policy; what its agent.yaml says by default",
+			"the network of its runs, within the policy; what agent.yaml says by default",
 		},
-		{"models", modelNames(&u.Models), "", "models that it may ask for, instead of those that its agent.yaml names"},
+		{"models", modelNames(&u.Models), "", "models that it may ask, instead of those of agent.yaml"},
 		{
 			"model_tokens",
 			integer{&u.ModelTokens, 0, 1_000_000_000_000},
 			"0",
-			"the most tokens of models that a run of the unit may take with all that it calls; 0 is what its " +
-				"agent.yaml says",
+			"the most tokens of models of a run with all that it calls; 0 is what agent.yaml says",
 		},
 		{
 			"model_cost",
 			money{&u.ModelCost},
 			"0",
-			"the most that a run of the unit may cost with all that it calls; 0 is what its agent.yaml says",
+			"the most cost of a run with all that it calls; 0 is what agent.yaml says",
 		},
 		{
 			"model_path", pathOf(&u.ModelPath), "",
-			"an Agentic Unit's model on this machine, a file or a directory, which each of its runs gets as " +
-				"--model-path",
+			"an Agentic Unit's model on this machine, a file or a directory, for --model-path",
 		},
 		{"max_stdin", size{&u.MaxStdin, 1, 16 * quantity.TiB}, "50MiB", "the most that an Agentic Unit gets on stdin"},
 		{
 			"require", fieldNames(&u.Require), "",
-			"fields that a request of the agent HTTP contract for it must have, beside those of agents",
+			"fields that a request of the agent HTTP contract must have, beside those of agents",
 		},
 		{
 			"modes", labels(&u.Modes, "[DEMO]"), "",
-			"modes that it takes, of those that agents has; all of them by default",
+			"modes that it takes, of those of agents; all by default",
 		},
 		{
 			"risk_tiers", labels(&u.RiskTiers, "[NON_SENSITIVE]"), "",
-			"risk tiers that it takes, of those that agents has, and a request must have one then; all of them " +
-				"by default",
+			"risk tiers that it takes, of those of agents, and a request must have one then; all by default",
 		},
 		{
 			"refuse_with_200",
