@@ -37,6 +37,7 @@ type UnitAgent struct {
 	Type       string         `json:"type"`    // "json-rpc", or its patterns as "stdin-stdout"
 	Enabled    bool           `json:"enabled"` // else its runs are refused
 	Command    []string       `json:"command"`
+	Program    *AgentProgram  `json:"program,omitempty"` // nil: nobody has looked yet, see there
 	Flags      map[string]any `json:"flags,omitempty"`
 	Dir        string         `json:"dir"` // where it starts
 	Mode       string         `json:"mode"`
@@ -49,6 +50,14 @@ type UnitAgent struct {
 	CallerEnv  []string       `json:"caller_env,omitempty"` // names that a caller may set
 	Approval   string         `json:"approval"`
 	Session    *AgentSession  `json:"session,omitempty"` // nil of one that has none
+}
+
+// AgentProgram says whether the first element of an agent's command is in its image. That is known
+// when the image was built for an upload, or the agent had a run.
+type AgentProgram struct {
+	Found   bool   `json:"found"`
+	Problem string `json:"problem,omitempty"` // which program, in which image, and where it was searched
+	Hint    string `json:"hint,omitempty"`    // what to do about that
 }
 
 // AgentSession is how long the sessions of a wrapped agent live.

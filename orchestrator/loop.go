@@ -103,8 +103,8 @@ func newLoop(opts Options) *loop {
 		metrics: metrics.New(), recent: metrics.NewRecent(), jobs: newJobs(),
 	}
 	l.rules = units.Rules{
-		Kinds: opts.Kinds, Limits: opts.Limits, MaxTimeout: opts.MaxTimeout, Retries: opts.Retries,
-		Settings: opts.Units, Bounds: opts.Bounds,
+		Kinds: opts.Kinds, Slots: opts.Concurrency, Limits: opts.Limits, MaxTimeout: opts.MaxTimeout,
+		Retries: opts.Retries, Settings: opts.Units, Bounds: opts.Bounds,
 	}
 	l.queue.SetMemory(opts.MemoryBytes)
 	l.sessions = turns.New(turns.Options{

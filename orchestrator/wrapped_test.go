@@ -169,7 +169,7 @@ func TestAgentsThatFail(t *testing.T) {
 		"with a file above their file":  {"command: " + shell("rm -r /workspace/out && touch /workspace/out") + "\n  output: file\n  output_file: out/passwd", api.ContractViolation, api.CategoryAgent, "agent.output_file", false},
 		"with a pipe for their file":    {"command: " + shell("mkfifo /workspace/out.txt") + "\n  output: file\n  output_file: out.txt", api.ContractViolation, api.CategoryAgent, "agent.output_file", false},
 		"with too much":                 {"command: " + shell("head -c 2M /dev/zero | tr '\\0' x"), api.ContractViolation, api.CategoryAgent, "more than 1048576 bytes", false},
-		"before they began":             {"command: [nothing-of-the-kind]", api.StartFailed, api.CategoryPermanent, "not found", true},
+		"before they began":             {"command: [nothing-of-the-kind]", api.StartFailed, api.CategoryPermanent, ": nothing-of-the-kind: not found in the PATH /", true},
 		"because they wait for answers": {"command: " + shell("printf 'Go on? [y/N] '; sleep 1000") + "\nlimits: {timeout: 15s}", api.TimedOut, api.CategoryAgent, "seems to wait for an answer", true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -219,7 +219,7 @@ func TestAnAgentWithAContract(t *testing.T) {
 
 // newEditorFixture has the agent "editor" beside "worker", whose program does what its orders are.
 func newEditorFixture(t *testing.T, access string, change ...func(*settings)) *fixture {
-	return newCallFixture(t, append(change, func(o *settings) {
+	return newCallFixture(t, append([]func(*settings){func(o *settings) {
 		dir := filepath.Join(o.Sources[0], "editor")
 		write(t, filepath.Join(dir, "Dockerfile"), "FROM "+dockertest.Image+"\n")
 		write(t, filepath.Join(dir, "schema.json"), workerFiles["schema.json"])
@@ -230,7 +230,7 @@ func newEditorFixture(t *testing.T, access string, change ...func(*settings)) *f
 		flowOf(t, o, "f", "", anyContract, "start: a\nnodes:\n  a: {run: teller, with: {message: \"${{ input.m }}\"}, set: {said: \"${{ out.text }}\"}, action: done}\noutput: {said: \"${{ state.said }}\"}\n")
 		o.Units["caller"] = units.Settings{Given: unit.Given{MayCall: []string{"editor"}}}
 		o.Concurrency = 20
-	})...)
+	}}, change...)...)
 }
 
 // tellerProgram is that of "teller": it prints what it was given.
@@ -300,6 +300,13 @@ func TestTheOperatorsAccessCountsMore(t *testing.T) {
 	info, err := w.service.Units.Show(t.Context(), "editor")
 	if err != nil || info.Access != "read-only" || info.Concurrency != 10 {
 		t.Errorf("%v %+v", err, info)
+	}
+	few := newEditorFixture(t, "read-only", func(o *settings) { o.Concurrency = 3 })
+	if info, err := few.service.Units.Show(t.Context(), "editor"); err != nil || info.Concurrency != 3 {
+		t.Errorf("on a server with three slots: %v %+v", err, info)
+	}
+	if info, err := few.service.Units.Show(t.Context(), "worker"); err != nil || info.Concurrency != 0 {
+		t.Errorf("of a unit that bounds nothing: %v %+v", err, info)
 	}
 	one, two := w.submitTo("editor", orders{Mark: "edit", Until: "go"}), w.submitTo("editor", orders{Mark: "edit", Until: "go"})
 	w.until(one, running)

@@ -22,7 +22,7 @@ func TestASessionOverHTTP(t *testing.T) {
 		Mode: "interactive", Input: "stdin", Output: "stdout", Protocol: "acp", Env: []string{"GREETING"}, Approval: "deny",
 		Session: &api.AgentSession{Idle: "30m", KeepAlive: true},
 	}
-	if diff := cmp.Diff(want, shown.Agent); diff != "" || shown.Concurrency != 10 || shown.Access != "read-only" {
+	if diff := cmp.Diff(want, shown.Agent); diff != "" || shown.Concurrency != 2 || shown.Access != "read-only" {
 		t.Errorf("%s %d %s", diff, shown.Concurrency, shown.Access)
 	}
 	s.do("POST", "/v1/sessions", `{"unit":"actor"}`).wants(t, 409)

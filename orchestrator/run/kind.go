@@ -151,6 +151,9 @@ type ImagePruner interface {
 type Describer interface {
 	// Image returns the reference of a unit's image; "" where it has none.
 	Image(u *unit.Unit) string
+	// Program tells whether the program of a wrapped agent is in its image; nil: nobody has
+	// looked yet, or the unit is of another kind. It starts nothing.
+	Program(u *unit.Unit) *api.AgentProgram
 	// StdinBytes returns how much a unit takes on stdin, or an Input fault for one that
 	// takes none.
 	StdinBytes(u *unit.Unit) (int64, error)

@@ -26,6 +26,9 @@ func (c *Catalogue) agentOf(u *unit.Unit) *api.UnitAgent {
 		InputFile: config.InputFile, OutputFile: config.OutputFile, Protocol: string(config.Protocol),
 		Env: slices.Sorted(maps.Keys(config.Env)), CallerEnv: config.CallerEnv, Approval: string(config.Approval),
 	}
+	if describer, err := c.describer(u); err == nil {
+		shown.Program = describer.Program(u)
+	}
 	if config.Mode == agent.Interactive {
 		shown.Session = &api.AgentSession{
 			Idle: quantity.DurationText(config.Session.Idle), KeepAlive: config.Session.KeepAlive,

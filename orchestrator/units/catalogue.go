@@ -1,7 +1,6 @@
 package units
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -162,15 +161,14 @@ const (
 )
 
 func (c *Catalogue) info(u *unit.Unit) api.Unit {
-	settings := c.opts.Rules.Settings[u.Name]
 	info := api.Unit{
 		Name: u.Name, Kind: string(u.Kind), Version: u.Version, Description: u.Description,
 		Source: u.Source, Origin: u.Origin, By: u.By, Since: &u.Since, Problem: problemOf(u.Problem),
-		Concurrency: cmp.Or(settings.Concurrency, u.Policy.Concurrency), Access: readOnly,
+		Concurrency: c.opts.Rules.concurrencyOf(u), Access: readOnly,
 		Disabled: c.opts.Switches.isOff(u.Name, u.Policy.Disabled),
 	}
 	if u.Policy.ReadWrite {
-		info.Access, info.Concurrency = readWrite, 1
+		info.Access = readWrite
 	}
 	if describer, err := c.describer(u); err == nil {
 		info.Image = describer.Image(u)

@@ -1,6 +1,7 @@
 package units
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"time"
@@ -24,6 +25,7 @@ type Settings struct {
 // Rules are what the operator says of units, of all and of each.
 type Rules struct {
 	Kinds      run.Kinds
+	Slots      int            // runs at once, of all units that take a slot
 	Limits     runtime.Limits // in force where a unit says nothing
 	MaxTimeout time.Duration  // the longest that a run may ask for
 	Retries    int            // after an attempt that failed for a transient reason
@@ -31,6 +33,18 @@ type Rules struct {
 	// Bounds are the most that a unit may have, an uploaded one or one of a directory; nil bounds nothing beside
 	// MaxTimeout.
 	Bounds func(name string, uploaded bool) unit.Bounds
+}
+
+// concurrencyOf returns how many runs of a unit go on at once; 0: as many as the server allows.
+func (r *Rules) concurrencyOf(u *unit.Unit) int {
+	own := cmp.Or(r.Settings[u.Name].Concurrency, u.Policy.Concurrency)
+	switch {
+	case u.Policy.ReadWrite:
+		return 1
+	case r.conducts(u):
+		return own
+	}
+	return min(own, r.Slots)
 }
 
 func (r *Rules) conducts(u *unit.Unit) bool { return r.Kinds.Conducts(string(u.Kind)) }

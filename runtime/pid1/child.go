@@ -30,9 +30,10 @@ type ending struct {
 // nothing is watched.
 func start(c command) (pid int, stdin uintptr, w *watcher, failed *ending) {
 	env := environ(c.env)
-	path, err := lookup(c.argv[0], valueIn(env, "PATH"))
+	dirs := valueIn(env, "PATH")
+	path, err := lookup(c.argv[0], dirs)
 	if err != nil {
-		return 0, 0, nil, notStarted(c.argv[0], path, err)
+		return 0, 0, nil, notFound(c.argv[0], dirs, err)
 	}
 	if c.find {
 		return 0, 0, nil, &ending{}
@@ -79,6 +80,15 @@ func (c command) fork(path string, attr *syscall.ProcAttr) (pid int, w *watcher,
 		return pid, nil, err
 	}
 	return pid, w, err
+}
+
+// notFound says of a name that was searched for where that was.
+func notFound(program, dirs string, err error) *ending {
+	end := notStarted(program, "", err)
+	if errors.Is(err, errNotFound) && program != "" && !strings.Contains(program, "/") {
+		end.startError += " in the PATH " + oneLine(orDefault(dirs))
+	}
+	return end
 }
 
 func notStarted(program, path string, err error) *ending {
@@ -230,11 +240,8 @@ func lookup(program, path string) (string, error) {
 	if strings.Contains(program, "/") {
 		return program, executable(program)
 	}
-	if path == "" {
-		path = defaultPath
-	}
 	result := errNotFound
-	for dir := range strings.SplitSeq(path, ":") {
+	for dir := range strings.SplitSeq(orDefault(path), ":") {
 		if dir == "" {
 			dir = "."
 		}
@@ -248,6 +255,13 @@ func lookup(program, path string) (string, error) {
 		}
 	}
 	return "", result
+}
+
+func orDefault(path string) string {
+	if path == "" {
+		return defaultPath
+	}
+	return path
 }
 
 // executable returns nil, errNotFound or EACCES.

@@ -30,7 +30,7 @@ func TestExitCodes(t *testing.T) {
 		{"a code above 128 is no signal", []string{"--", "/probe", "exit", "137"}, 137, 0, ""},
 		{"a signal is 128 and its number", []string{"--", "/probe", "kill", "0", "9"}, 137, 9, ""},
 		{"no such path", []string{"--", "/missing", "x"}, 127, 0, "/missing: not found"},
-		{"no such name", []string{"--", "missing"}, 127, 0, "missing: not found"},
+		{"no such name", []string{"--", "missing"}, 127, 0, "missing: not found in the PATH /"},
 		{"no name", []string{"--", ""}, 127, 0, ": not found"},
 		{"a file without the right to execute", []string{"--", "not-executable"}, 126, 0, "not-executable: permission denied"},
 		{"a directory", []string{"--", "/bin"}, 126, 0, "/bin: permission denied"},

@@ -181,6 +181,12 @@ func sizeText(n int64) string {
 func agentPage(page ui.Page, a api.UnitAgent) {
 	page.Field("agent", ui.Joined(a.Mode, a.Type, a.Protocol))
 	page.Field("command", strings.Join(a.Command, " "))
+	if p := a.Program; p != nil && p.Found {
+		page.Field("program", "it is in its image")
+	} else if p != nil {
+		page.Field("program", p.Problem)
+		page.Field("", p.Hint)
+	}
 	for _, name := range slices.Sorted(maps.Keys(a.Flags)) {
 		page.Field("flag", fmt.Sprintf("%s: %v", name, a.Flags[name]))
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/capsule/unit"
 	"github.com/agent-on-demand/aod/orchestrator/run"
 	"github.com/agent-on-demand/aod/runtime"
 	"github.com/agent-on-demand/aod/runtime/initreport"
@@ -98,11 +99,7 @@ func (v *verdict) died(end runtime.End, limits runtime.Limits) (run.Result, bool
 			Hint:    "somebody, or the engine when it was shut down, stopped it; run it again",
 		}), true
 	case end.Report.StartError != "":
-		return run.Failed(api.StartFailed, end.ExitCode, &api.RunError{
-			Category: api.CategoryPermanent, Kind: string(api.StartFailed),
-			Message: "the image's program could not be started: " + end.Report.StartError,
-			Hint:    startHint(end.Report.StartError),
-		}), true
+		return run.Failed(api.StartFailed, end.ExitCode, v.notStarted(end.Report.StartError)), true
 	case end.Report.PIDsLimitHits > 0:
 		return exceeded(end.ExitCode, &runtime.LimitError{
 			Limit: "pids",
@@ -116,6 +113,17 @@ func (v *verdict) died(end runtime.End, limits runtime.Limits) (run.Result, bool
 		return exceeded(end.ExitCode, end.Refused), true
 	}
 	return run.Result{}, false
+}
+
+// notStarted says why the program was not started.
+func (v *verdict) notStarted(why string) *api.RunError {
+	if v.run.Unit.Kind == unit.Agent {
+		return notInImage(v.run.Unit, v.run.Record.Image.Ref, why)
+	}
+	return &api.RunError{
+		Category: api.CategoryPermanent, Kind: string(api.StartFailed),
+		Message: "the image's program could not be started: " + why, Hint: startHint(why),
+	}
 }
 
 // startHint says what to do about a program that the init could not start.

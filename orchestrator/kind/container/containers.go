@@ -65,6 +65,7 @@ type Containers struct {
 	pool    *pool.Pool
 	pruner  imagePruner
 	trials  *trials
+	lookups *lookups
 	cards   *cards
 	tools   toolLists
 	livings *livings
@@ -90,9 +91,10 @@ func New(engine Engine, opts Options) *Containers {
 	c := &Containers{machine: m, livings: &livings{machine: m}}
 	c.starter = &starter{machine: m, starts: semaphore.NewWeighted(int64(opts.Starts))}
 	c.images = &imageBuilder{machine: m, builds: newBuilds(opts.Builds)}
-	c.pool = pool.New(source{machine: m, starter: c.starter, images: c.images}, opts.Pool, opts.Logger)
+	c.lookups = &lookups{machine: m}
+	c.trials = &trials{machine: m, starter: c.starter, images: c.images, lookups: c.lookups}
+	c.pool = pool.New(source{machine: m, starter: c.starter, images: c.images, trials: c.trials}, opts.Pool, opts.Logger)
 	c.pruner = imagePruner{machine: m, images: c.images, pool: c.pool}
-	c.trials = &trials{machine: m, starter: c.starter, images: c.images}
 	c.cards = &cards{machine: m, images: c.images, trials: c.trials, describing: semaphore.NewWeighted(1)}
 	c.tools = toolLists{machine: m, starter: c.starter, trials: c.trials}
 	return c
@@ -207,9 +209,13 @@ func (c *Containers) Build(
 	return found.image, found.ref, built, err
 }
 
-// Accept implements run.Acceptor: it builds the unit's image.
+// Accept implements run.Acceptor: it builds the unit's image, and looks the program of a wrapped
+// agent up in it.
 func (c *Containers) Accept(ctx context.Context, u *unit.Unit) error {
 	_, _, _, err := c.Build(ctx, u, func(runtime.BuildEvent) {})
+	if err == nil {
+		c.trials.findAhead(ctx, u)
+	}
 	return err
 }
 
@@ -299,6 +305,9 @@ func (c *Containers) Image(u *unit.Unit) string {
 	}
 	return recipe.Tag()
 }
+
+// Program implements run.Describer.
+func (c *Containers) Program(u *unit.Unit) *api.AgentProgram { return c.lookups.of(u, c.Image(u)) }
 
 // acquire waits for a permit. The error is the cause that the context ended with.
 func acquire(ctx context.Context, permits *semaphore.Weighted) error {

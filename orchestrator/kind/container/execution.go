@@ -22,6 +22,7 @@ type execution struct {
 	starter *starter
 	images  *imageBuilder
 	cards   *cards
+	lookups *lookups
 	program program
 	saved   *saved
 	attempt *attempt     // the newest; nil where there is none to hand
@@ -46,7 +47,8 @@ func newExecution(c *Containers, r *run.Run) *execution {
 	m := c.machine
 	own := programOfRun(r.Unit, m.extra(r.Extra, r.Unit.Name).Console)
 	x := &execution{
-		run: r, machine: m, starter: c.starter, images: c.images, cards: c.cards, program: own, saved: &saved{},
+		run: r, machine: m, starter: c.starter, images: c.images, cards: c.cards, lookups: c.lookups, program: own,
+		saved: &saved{},
 		hints: &hints{run: r},
 	}
 	if raw, ok := r.Saved.(json.RawMessage); ok {
@@ -263,6 +265,7 @@ func (x *execution) Shares() bool {
 func (x *execution) classify(ctx context.Context, end runtime.End) (run.Result, error) {
 	limits := x.attempt.limits
 	x.verdict.measure(end)
+	x.noteProgram(end)
 	x.talk.note(x.run)
 	var over *runtime.LimitError
 	if end.ExitCode == exitFileSize && errors.As(end.Cause, &over) {
@@ -292,6 +295,11 @@ func (x *execution) classify(ctx context.Context, end runtime.End) (run.Result, 
 		x.hints.explain(result.Failure, end.ExitCode)
 	}
 	return result, err
+}
+
+// noteProgram remembers whether the program of a wrapped agent was in its image.
+func (x *execution) noteProgram(end runtime.End) {
+	x.lookups.note(x.run.Unit, x.run.Record.Image.Ref, x.run.Start, end)
 }
 
 // given returns what became of an attempt. One that waited for the engine to the end of its time

@@ -19,6 +19,7 @@ type source struct {
 	machine *machine
 	starter *starter
 	images  *imageBuilder
+	trials  *trials
 }
 
 // canWait reports whether a unit's sandboxes can be started before their runs are known. Under
@@ -85,8 +86,11 @@ func (s source) buildAhead(u *unit.Unit, recipe runtime.Recipe) {
 		return
 	}
 	s.images.builds.tasks.Go(func() {
-		if _, err := s.images.buildMissing(s.machine.life, u, recipe, func(runtime.BuildEvent) {}); err != nil &&
-			s.machine.life.Err() == nil {
+		_, err := s.images.buildMissing(s.machine.life, u, recipe, func(runtime.BuildEvent) {})
+		switch {
+		case err == nil:
+			s.trials.findAhead(s.machine.life, u)
+		case s.machine.life.Err() == nil:
 			s.machine.logger.Warn("no image for sandboxes to wait in", "unit", u.Name, "kind", fault.KindOf(err).
 				String(), fault.LogAttr(err))
 		}

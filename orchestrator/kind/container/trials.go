@@ -45,6 +45,7 @@ type trials struct {
 	machine *machine
 	starter *starter
 	images  *imageBuilder
+	lookups *lookups
 }
 
 // try starts a unit once, always without a network, and returns what it did. A failure of the
@@ -106,32 +107,6 @@ func (t *trials) trialSpec(spec runtime.Spec, trial Trial) (runtime.Spec, error)
 	var err error
 	spec.Filter.Model, err = modelMount(t.machine.engine, trial.ModelPath)
 	return spec, err
-}
-
-// findProgram has the init of a sandbox look up the program of a wrapped agent, as it does
-// before a run, and starts nothing. observe gets the steps of the image's build, and may be
-// nil. The error is a Capsule fault where the program isn't there, or can't be executed.
-func (t *trials) findProgram(ctx context.Context, u *unit.Unit, observe func(run.Event)) error {
-	wrapped, err := wrappedOf(u)
-	if err != nil {
-		return err
-	}
-	return t.beside(ctx, u, observe, func(_ *run.Run, spec runtime.Spec, dir string) error {
-		wrap(&spec, wrapped)
-		spec.Mode, spec.Stdio = runtime.ModeProbe, nil
-		spec.Purpose, spec.Network = "find", "none"
-		layout, err := t.starter.newLayout(filepath.Join(dir, "find"), spec.Image, "")
-		if err != nil {
-			return err
-		}
-		log := runtime.NewLog(spec.Limits.LogBytes, func(runtime.LogLine) {})
-		end, err := t.starter.startToEnd(ctx, spec, layout.At(t.machine.engine, spec), log, spec.Limits.Timeout)
-		if err != nil || end.ExitCode == 0 {
-			return err
-		}
-		return fault.New(fault.Capsule, "the program of %q is not there: %s", u.Name, end.Report.StartError).
-			WithHint("see agent.command in agent.yaml: a path, or a name in the PATH of the image")
-	})
 }
 
 // beside starts a unit without a run, in a directory among those of runs. After a crash

@@ -20,6 +20,9 @@ func (t *turn) end(ctx, limited context.Context, v *liveContainer, reply agent.R
 	if err != nil && ctx.Err() == nil && limited.Err() == nil && !isProgrammes(err) {
 		return run.Result{}, errors.Join(err, t.container.keep(t.told...))
 	}
+	if err == nil {
+		t.x.noteProgram(runtime.End{Reported: true})
+	}
 	result, failed := t.gather(ctx, v, reply, t.why(limited, v, err))
 	if failed != nil {
 		return run.Result{}, failed
@@ -103,6 +106,7 @@ func (t *turn) programEnded(v *liveContainer) run.Result {
 	if v.err != nil {
 		return run.Fault(context.Background(), v.err)
 	}
+	t.x.noteProgram(v.end)
 	if result, ok := stopped(v.end, t.x.limits()); ok {
 		return result
 	}
