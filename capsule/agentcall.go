@@ -121,13 +121,29 @@ func (c *Capsule) ReadAgentOutput(r io.Reader, limit int64) (AgentOutput, error)
 		Skipped:  read.Skipped,
 		Document: map[string]any{"text": read.Text},
 	}
-	if document, ok := read.Value.(map[string]any); ok && c.OwnContract() {
+	if document, ok := c.agentDocument(read.Value); ok {
 		output.Document = document
 	}
 	if wrong := (*agent.OutputError)(nil); errors.As(err, &wrong) {
 		output.Wrong, err = &fault.Finding{Message: wrong.Message, Hint: wrong.Hint}, nil
 	}
 	return output, err
+}
+
+// agentDocument returns the object that an agent answered, where its own contract wants one. Some
+// programs that are given a schema tell what keeps it as a text: that is the object, unless the
+// contract has a place for a text.
+func (c *Capsule) agentDocument(value any) (document map[string]any, ok bool) {
+	if !c.OwnContract() {
+		return nil, false
+	}
+	text, is := value.(string)
+	takesText := slices.ContainsFunc(c.Contract.Output.Fields(), func(f contract.Field) bool { return f.Name == "text" })
+	if is && !takesText {
+		value = agent.DocumentIn(text)
+	}
+	document, ok = value.(map[string]any)
+	return document, ok
 }
 
 // AgentStart is what a caller says of the start of a wrapped agent's program. The zero value

@@ -1,6 +1,7 @@
 package capsule
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -204,4 +205,26 @@ func TestWhatElseIsWrongWithAWrappedAgent(t *testing.T) {
 			t.Error(text)
 		}
 	})
+}
+
+func TestAnAnswerThatIsTheTextOfAnObject(t *testing.T) {
+	const said = `{"type":"item.completed","text":"{\"n\": 7}"}`
+	for schema, want := range map[string]string{
+		`{"type": "object", "properties": {"n": {"type": "integer"}}}`:   `{"n":7}`,
+		`{"type": "object", "properties": {"text": {"type": "string"}}}`: `{"text":"{\"n\": 7}"}`,
+		"": `{"text":"{\"n\": 7}"}`,
+	} {
+		files := []string{"Dockerfile", "FROM scratch\n"}
+		if schema != "" {
+			files = append(files, "schema.json", `{"input": {"type": "object"}, "output": `+schema+`}`)
+		}
+		c, err := Load(agentDir(t, "agent: {command: [cli], result: {format: jsonl, text: /text}}\n", files...))
+		if err != nil {
+			t.Fatal(err, fault.Public(err).Findings)
+		}
+		read, err := c.ReadAgentOutput(strings.NewReader(said), 1<<20)
+		if got, _ := json.Marshal(read.Document); err != nil || string(got) != want {
+			t.Errorf("%s: %s, %v", schema, got, err)
+		}
+	}
 }

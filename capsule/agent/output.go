@@ -67,6 +67,15 @@ func ReadOutput(c *Config, r io.Reader, limit int64) (Output, error) {
 	return found.output(limit)
 }
 
+// DocumentIn returns the JSON document that a text is; nil: it is none.
+func DocumentIn(text string) any {
+	document, err := decode([]byte(text))
+	if err != nil {
+		return nil
+	}
+	return document
+}
+
 // placeOf says where a text stops being a document. Names in it are the program's.
 func placeOf(err error) string {
 	var wrong *strictjson.Error
@@ -93,6 +102,7 @@ func cleanText(s string) string {
 type finds struct {
 	of                          Result
 	text, session, usage, cost  any
+	structured                  any // that the last result of a CLI has beside its text; nil: it has none
 	hasText, hasError, hasUsage bool
 	reason                      any
 	skipped                     int
@@ -107,6 +117,7 @@ func (f *finds) note(document any) {
 	if value, ok := text.in(document); ok {
 		f.text, f.hasText = value, true
 	}
+	f.noteStructured(document)
 	if value, ok := f.of.Session.in(document); ok {
 		f.session = value
 	}
@@ -121,9 +132,29 @@ func (f *finds) note(document any) {
 	}
 }
 
+// noteStructured takes what a result has that keeps a schema which the program was given, wherever
+// the text is. A list of messages ends with the result.
+func (f *finds) noteStructured(document any) {
+	messages, is := document.([]any)
+	if !is {
+		messages = []any{document}
+	}
+	for _, message := range messages {
+		if textAt(message, "type") == "result" {
+			f.structured = at(message, structuredOutput)
+		}
+	}
+}
+
+// structuredOutput is the field of a result in the formats of claude-code.
+const structuredOutput = "structured_output"
+
 // output makes the output of what was found. A program that says itself that it failed needs
 // no text.
 func (f *finds) output(limit int64) (Output, error) {
+	if f.structured != nil {
+		f.text, f.hasText = f.structured, true
+	}
 	o := Output{Failed: f.hasError, Skipped: f.skipped, Value: f.text, Text: cleanText(text(f.text))}
 	o.Reason = clip(cleanText(reasonOf(f.reason)))
 	if !f.hasText && !f.hasError {

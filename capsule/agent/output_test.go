@@ -21,6 +21,7 @@ var claude = Result{
 }
 
 func TestOutputsAreRead(t *testing.T) {
+	one := Output{Text: `{"a":1}`, Value: map[string]any{"a": num("1")}}
 	for name, c := range map[string]struct {
 		result Result
 		output string
@@ -39,6 +40,11 @@ func TestOutputsAreRead(t *testing.T) {
 		"a line with too many values":        {claude, "{\"a\":[" + strings.Repeat("0,", maxValues) + "0]}\n{\"type\":\"result\",\"result\":\"r\"}", Output{Text: "r", Value: "r", Skipped: 1}},
 		"a line that is too deep":            {claude, strings.Repeat("[", 10_000) + "\n{\"type\":\"result\",\"result\":\"r\"}", Output{Text: "r", Value: "r", Skipped: 1}},
 		"a number that has to be the same":   {Result{Format: JSON, Text: &Pick{At: "/a", When: map[string]any{"/n": 1.0}}}, `{"a":"x","n":1e0}`, Output{Text: "x", Value: "x"}},
+		"what keeps a schema, and no text that is looked for": {Result{Format: JSON}, `{"type":"result","result":"Done.","structured_output":{"a":1}}`, one},
+		"what keeps a schema, beside the text":                {claude, `{"type":"result","result":"Done.","structured_output":{"a":1}}` + "\n" + `{"type":"system"}`, one},
+		"what keeps a schema, at the end of a list":           {Result{Format: JSON}, `[{"type":"system"},{"type":"result","structured_output":{"a":1}}]`, one},
+		"the last result, which has none":                     {claude, `{"type":"result","structured_output":{"a":1}}` + "\n" + `{"type":"result","result":"r","structured_output":null}`, Output{Text: "r", Value: "r"}},
+		"a field of that name elsewhere":                      {Result{Format: JSON, Text: &Pick{At: "/a"}}, `{"a":"x","structured_output":{"a":1}}`, Output{Text: "x", Value: "x"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := ReadOutput(&Config{Result: c.result}, iotest.HalfReader(strings.NewReader(c.output)), limit)

@@ -98,7 +98,7 @@ func toolResults(line any) (events []Event) {
 // result is the end of a turn.
 func (streamJSON) result(line any, said string) meaning {
 	end := &ending{reply: Reply{
-		Text: cmp.Or(text(at(line, "structured_output")), textAt(line, "result"), said),
+		Text: cmp.Or(text(at(line, structuredOutput)), textAt(line, "result"), said),
 		Stop: fault.Cut(textAt(line, "subtype"), maxID),
 	}}
 	if usage := at(line, "usage"); usage != nil {
