@@ -2,6 +2,7 @@ package records
 
 import (
 	"context"
+	"encoding/json"
 	"maps"
 	"os"
 	"path/filepath"
@@ -32,7 +33,24 @@ func NewFlows(runs *Reader, st *store.Store, units run.Units) *Flows {
 // State returns the state of a flow's run, as the nodes that have ended made it. A run of
 // another unit is a Conflict fault.
 func (f *Flows) State(ctx context.Context, id string) (api.FlowState, error) {
-	state, err := f.stateOf(ctx, id)
+	record, err := f.runs.Get(ctx, id)
+	if err != nil {
+		return api.FlowState{}, err
+	}
+	if !f.runs.opts.Kinds.Conducts(record.Kind) {
+		return api.FlowState{}, noFlow()
+	}
+	steps, err := Steps(ctx, f.runs.opts.Steps, id)
+	if err != nil {
+		return api.FlowState{}, err
+	}
+	return StateOf(filepath.Join(f.runs.dir(id), layout.State), record.Input, steps)
+}
+
+// StateOf returns the state that the steps of a flow made of its input. dir has the files in it,
+// each under its digest, and the input where that has files.
+func StateOf(dir string, input json.RawMessage, steps []flow.Step) (api.FlowState, error) {
+	state, err := fold(dir, input, steps)
 	if err != nil {
 		return api.FlowState{}, err
 	}
@@ -96,26 +114,20 @@ func (f *Flows) OpenStateFile(ctx context.Context, id, name string) (*os.File, a
 		WithHint("`aod flow state %s` lists its files", id)
 }
 
-// stateOf folds the steps of the flow itself over its input: those of nodes in other scopes
-// have their part in these.
-func (f *Flows) stateOf(ctx context.Context, id string) (map[string]any, error) {
-	record, err := f.runs.Get(ctx, id)
-	if err != nil {
+// fold sets what the steps of the flow itself have set over its input: those of nodes in other
+// scopes have their part in these.
+func fold(dir string, input json.RawMessage, steps []flow.Step) (map[string]any, error) {
+	state, err := run.FlowInput(dir)
+	switch {
+	case err != nil:
 		return nil, err
-	}
-	if !f.runs.opts.Kinds.Conducts(record.Kind) {
-		return nil, noFlow()
-	}
-	state, err := run.FlowInput(filepath.Join(f.runs.dir(id), layout.State))
-	if state == nil && err == nil {
-		state, err = inputOf(record)
-	}
-	if err != nil {
-		return nil, err
-	}
-	steps, err := Steps(ctx, f.runs.opts.Steps, id)
-	if err != nil {
-		return nil, err
+	case state != nil:
+	case len(input) == 0:
+		state = map[string]any{}
+	default:
+		if state, err = run.DecodeObject(input); err != nil {
+			return nil, err
+		}
 	}
 	for _, step := range steps {
 		if strings.ContainsAny(step.Address, "/[") {
@@ -126,13 +138,6 @@ func (f *Flows) stateOf(ctx context.Context, id string) (map[string]any, error) 
 		}
 	}
 	return state, nil
-}
-
-func inputOf(record api.Record) (map[string]any, error) {
-	if len(record.Input) == 0 {
-		return map[string]any{}, nil
-	}
-	return run.DecodeObject(record.Input)
 }
 
 // patch sets in a state what a step has set.

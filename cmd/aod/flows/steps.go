@@ -7,19 +7,21 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/agent-on-demand/aod/api"
-	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/client"
 	"github.com/agent-on-demand/aod/cmd/aod/cli"
 	"github.com/agent-on-demand/aod/cmd/aod/runlist"
 	"github.com/agent-on-demand/aod/cmd/aod/ui"
+	"github.com/agent-on-demand/aod/orchestrator/history"
+	"github.com/agent-on-demand/aod/orchestrator/records"
 )
 
 func stateCommand(env *cli.Env) *cobra.Command {
 	var out string
 	cmd := &cobra.Command{
 		Use:   "state RUN",
-		Short: "Print what the nodes of a flow's run on a server have set so far",
-		Long: `Print the state of a flow's run, also of one that goes on or has failed. With --out its files
-are put there.`,
+		Short: "Print what the nodes of a flow's run have set so far",
+		Long: `Print the state of a flow's run, of a server or of aod run, also of one that goes on or has failed.
+With --out its files are put there.`,
 		Example: "  aod flow state 0198c0de-…\n  aod flow state 0198c0de-… --out state",
 		Args:    cli.Exactly(1, "the id of a run"),
 		RunE:    func(cmd *cobra.Command, args []string) error { return state(cmd.Context(), env, args[0], out) },
@@ -29,26 +31,42 @@ are put there.`,
 }
 
 func state(ctx context.Context, env *cli.Env, id, out string) error {
-	_, server, err := runlist.Find(env, id)
+	past, server, err := runlist.Find(env, id)
 	if err != nil {
 		return err
 	}
-	if server == nil {
-		return fault.New(fault.Unsupported, "%s was run here, and only a server shows the state of a run", id).
-			WithHint("see aod flow steps %s", id)
-	}
-	state, err := server.Flows.State(ctx, id)
+	state, err := stateOf(ctx, env, server, id, past)
 	if err != nil {
 		return err
 	}
 	if err := env.Out.JSON(state.State); err != nil || out == "" {
 		return err
 	}
-	files, err := server.Flows.Download(ctx, id, state.Files, out)
+	var files []api.File
+	if server != nil {
+		files, err = server.Flows.Download(ctx, id, state.Files, out)
+	} else {
+		files, err = runlist.History(env).SaveState(id, state.Files, out)
+	}
 	for _, f := range files {
 		env.Note("%s %s", ui.Printable(ui.RelativePath(f.Path)), ui.Bytes(f.SizeBytes))
 	}
 	return err
+}
+
+// stateOf returns the state of a run of a server, or of one of this machine.
+func stateOf(
+	ctx context.Context, env *cli.Env, server *client.Client, id string, past history.Past,
+) (api.FlowState, error) {
+	if server != nil {
+		return server.Flows.State(ctx, id)
+	}
+	kept := runlist.History(env)
+	walk, err := kept.Walk(id)
+	if err != nil {
+		return api.FlowState{}, err
+	}
+	return records.StateOf(kept.StateDir(id), past.Record.Input, walk.Steps)
 }
 
 func stepsCommand(env *cli.Env) *cobra.Command {
