@@ -95,7 +95,7 @@ func (m maker) value(depth int) any {
 	}
 	return pick[any](
 		m, nil, true, false, 0, 1, -1, 2, json.Number("1.0"), json.Number("1e2"), 0.1, 0.3, 2.5, json.Number("9007199254740993"),
-		"", "a", "A", "é", "Zoë", "a\u00a0b", "a b", "ab\n", "1", "٣", "a_1", "😀", "12", "2024-02-29", "2024-02-30", "15:04:05Z",
+		"", "a", "A", "é", "Zoë", "a\u00a0b", "a b", "ab\n", "1", "٣", "a_1", "😀", "12", "2024-02-29", "2024-02-30", "15:04:05Z", "P1DT2H", "P1Y2D",
 		"2024-02-29t15:04:05z", "2024-02-29T15:04:60Z", "name@example.com", "a.com", "-a.com", "1.2.3.4", "::1", "urn:a",
 		"https://a/ b", "/a~1", "6BA7B810-9DAD-11D1-80B4-00C04FD430C8", "6ba7b810", "\v", "k", "K",
 	)
@@ -127,7 +127,7 @@ func (m maker) keyword(s map[string]any, depth int) {
 			`^\p{L}+$`, `[[:alpha:]]`, `^(?!a)\w`, `\x{e9}`, `^\ud83d\ude00$`, `[]a]`, `[\]\-a[]`, `a{,2}`, `$^|1`, `\D`, `(a|b)+$`, `^\cK$`,
 		)
 	case kind < 11:
-		s["format"] = pick(m, "date", "time", "date-time", "email", "hostname", "ipv4", "ipv6", "uri", "uri-reference", "iri", "uuid",
+		s["format"] = pick(m, "date", "time", "date-time", "duration", "email", "hostname", "ipv4", "ipv6", "uri", "uri-reference", "iri", "uuid",
 			"regex", "json-pointer", "idn-hostname", "colour")
 	case kind == 11:
 		s[pick(m, "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum")] = pick[any](m, 0, 1, 0.3, -1)

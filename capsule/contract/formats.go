@@ -42,6 +42,7 @@ func init() {
 		"date-time": func(text string) bool {
 			return len(text) > 11 && isDate(text[:10]) && strings.ContainsAny(text[10:11], "Tt") && isTime(text[11:])
 		},
+		"duration":  func(text string) bool { return durationForm().MatchString(text) },
 		"email":     func(text string) bool { return isASCII(text) && isEmail(text, isHostname) },
 		"idn-email": func(text string) bool { return isEmail(text, isInternational) },
 		"hostname":  isHostname, "idn-hostname": isInternational,
@@ -66,7 +67,10 @@ var (
 	pointerForm  = lazyregexp.New(`^(?:/(?:[^~/]|~[01])*)*$`)
 	relativeForm = lazyregexp.New(`^(?:0|[1-9][0-9]*)(?:#|(?:/(?:[^~/]|~[01])*)*)$`)
 	timeForm     = lazyregexp.New(`^(\d\d):(\d\d):(\d\d)(?:\.\d+)?(?:[Zz]|([+-])(\d\d):(\d\d))$`)
-	hostForm     = lazyregexp.New(`^[0-9a-zA-Z](?:[0-9a-zA-Z-]{0,61}[0-9a-zA-Z])?` +
+	// of RFC 3339, appendix A: no part but the first and the last is left out, and weeks stand alone
+	durationForm = lazyregexp.New(`^P(?:\d+W|(?:\d+D|\d+M(?:\d+D)?|\d+Y(?:\d+M(?:\d+D)?)?)(?:` + spanForm + `)?|` +
+		spanForm + `)$`)
+	hostForm = lazyregexp.New(`^[0-9a-zA-Z](?:[0-9a-zA-Z-]{0,61}[0-9a-zA-Z])?` +
 		`(?:\.[0-9a-zA-Z](?:[0-9a-zA-Z-]{0,61}[0-9a-zA-Z])?)*$`)
 	// of RFC 5892: what a label may not have, or only beside other letters
 	outOfContext = lazyregexp.New(`[\x{640}\x{7FA}\x{302E}\x{302F}\x{3031}-\x{3035}\x{303B}]|(?:^|[^l])·|·(?:$|[^l])|` +
@@ -80,6 +84,9 @@ var (
 	authorityForm = lazyregexp.New(`^(?:[^@\[\]]*@)?` +
 		`(?:\[([0-9A-Fa-f:.]+|v[0-9A-Fa-f]+\.[^@\[\]]+)\]|[^:@\[\]]*)(?::\d*)?$`)
 )
+
+// spanForm is the part of a duration below a day.
+const spanForm = `T(?:\d+S|\d+M(?:\d+S)?|\d+H(?:\d+M(?:\d+S)?)?)`
 
 func isASCII(text string) bool {
 	return !strings.ContainsFunc(text, func(r rune) bool { return r >= utf8.RuneSelf })

@@ -10,6 +10,7 @@ func TestEachFormatHoldsItsTextsAndNoOthers(t *testing.T) {
 		"date":                  {[]string{"2024-02-29"}, []string{"2023-02-29", "2024-2-9", "20240229", "2024-02-29Z", "२०२४-०२-०१"}},
 		"time":                  {[]string{"15:04:05Z", "15:04:05.25z", "15:04:05+02:00", "23:59:60Z", "00:29:60+00:30", "18:59:60-05:00"}, []string{"24:00:00Z", "3pm", "", "15:04:05", "15:04Z", "15:04:05+24:00", "15:04:05+02:60", "15:04:05+0200", "22:59:60Z", "15:04:61Z", "15:04:05,5Z", "15:04:05 Z"}},
 		"date-time":             {[]string{"2024-12-31T23:59:59-11:30", "2024-12-31t23:59:59z", "2016-12-31T23:59:60Z", "2017-01-01T00:59:60+01:00"}, []string{"2024-12-31", "23:59:59", "23:59:59Z", "2024-12-31T23:59:59", "2024-12-31 23:59", "2024-12-31 23:59:59Z", "2024-13-01T00:00:00Z", "2024-02-30T00:00:00Z", "2024-01-01T12:00:60Z", "2024-12-31TT23:59:59Z", ""}},
+		"duration":              {[]string{"P4DT12H30M5S", "P4Y", "PT0S", "P0D", "P1M", "PT1M", "PT36H", "P1DT12H", "P2W", "P1Y2M3DT4H5M6S", "P1M2D", "P1Y2M", "PT1M2S", "P01D", "P" + strings.Repeat("9", 80) + "D"}, []string{"", "P", "PT", "PT1D", "4DT12H", "P1YT", "P2D1Y", "P1D2H", "P2S", "P1Y2W", "P0Y1W", "P1WT1H", "P২Y", "P1", "PT0.5S", "PT0,5S", " P1D", "P1D ", "P1Y2D", "PT1H2S", "-P1D", "P-1D", "P1D2T3H", "P1e2D", "p1d"}},
 		"email":                 {[]string{"name@example.com", "a+b@example.com", "a@[192.0.2.1]", "a@[IPv6:::1]", "a@localhost"}, []string{"name", "@example.com", "name@", "a..b@example.com", ".a@example.com", "Name <a@example.com>", "a(b)@example.com", "a@exa_mple.com", "a@[192.0.2.300]", "a@b@example.com", "é@example.com", "a@-b.com"}},
 		"idn-email":             {[]string{"né@example.com", "실례@실례.테스트", "a@example.com"}, []string{"né", "né@ex ample.com"}},
 		"hostname":              {[]string{"example.com", "a", "a-b.c", "EXAMPLE.com", "xn--bcher-kva.example", "1.2"}, []string{"-a.com", "a-.com", "a..b", "a b", "a_b", "a.", ".", "", "bücher.example", "xn--x", strings.Repeat("a", 64) + ".com", strings.Repeat("a.", 127) + "aa"}},
@@ -62,7 +63,7 @@ func TestTheExampleOfAFormatIsOfIt(t *testing.T) {
 }
 
 func TestAFormatIsAboutTexts(t *testing.T) {
-	for _, format := range strings.Fields("date time date-time email hostname ipv4 ipv6 uri uri-reference uri-template uuid regex idn-hostname json-pointer relative-json-pointer idn-email iri iri-reference") {
+	for _, format := range strings.Fields("date time date-time duration email hostname ipv4 ipv6 uri uri-reference uri-template uuid regex idn-hostname json-pointer relative-json-pointer idn-email iri iri-reference") {
 		s, found := Compile([]byte(`{"properties":{"v":{"format":"` + format + `"}}}`))
 		if len(found) > 0 {
 			t.Fatalf("%s: %v", format, found)

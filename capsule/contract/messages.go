@@ -54,7 +54,8 @@ var detailed = map[string]struct{ format, detail string }{
 // formats are examples for the people who meet a format.
 var formats = map[string]string{
 	"date": "2006-01-02", "time": "15:04:05Z", "date-time": "2006-01-02T15:04:05Z", "email": "name@example.com",
-	"uri": "https://example.com/path", "uuid": "6ba7b810-9dad-11d1-80b4-00c04fd430c8", "ipv4": "192.0.2.1",
+	"duration": "P1DT12H",
+	"uri":      "https://example.com/path", "uuid": "6ba7b810-9dad-11d1-80b4-00c04fd430c8", "ipv4": "192.0.2.1",
 	"ipv6":     "2001:db8::1",
 	"hostname": "example.com",
 }

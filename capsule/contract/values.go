@@ -75,8 +75,8 @@ func (k keyword) format() {
 	case nearest(strings.NewReplacer("-", "_", " ", "_").Replace(name), []string{FilePath, "file"}) != "":
 		k.warn(`did you mean "file_path"?`, "the format %s is not known and is not checked", quote(name))
 	default:
-		k.warn(`the formats that are checked are file_path, date, time, date-time, email, hostname, ipv4, ipv6, uri, `+
-			`uuid, regex, json-pointer`, "the format %s is not known and is not checked", quote(name))
+		k.warn(`the formats that are checked are file_path, date, time, date-time, duration, email, hostname, ipv4, `+
+			`ipv6, uri, uuid, regex, json-pointer`, "the format %s is not known and is not checked", quote(name))
 	}
 }
 

@@ -9,6 +9,8 @@ from aod.patterns import compiled
 
 _TIME = re.compile(r"([0-9]{2}):([0-9]{2}):([0-9]{2})(?:\.[0-9]+)?(?:[Zz]|([+-])([0-9]{2}):([0-9]{2}))")
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
+_SPAN = r"T(?:[0-9]+S|[0-9]+M(?:[0-9]+S)?|[0-9]+H(?:[0-9]+M(?:[0-9]+S)?)?)"
+_DURATION = re.compile(rf"P(?:[0-9]+W|(?:[0-9]+D|[0-9]+M(?:[0-9]+D)?|[0-9]+Y(?:[0-9]+M(?:[0-9]+D)?)?)(?:{_SPAN})?|{_SPAN})")
 _HOST = re.compile(r"[0-9A-Za-z](?:[0-9A-Za-z-]{0,61}[0-9A-Za-z])?(?:\.[0-9A-Za-z](?:[0-9A-Za-z-]{0,61}[0-9A-Za-z])?)*")
 _LOCAL = re.compile(r"""[\w!#$%&'*+/=?^`{|}~-]+(?:\.[\w!#$%&'*+/=?^`{|}~-]+)*|"(?:[^"\\\x00-\x1f\x7f]|\\[ -~])*\"""", re.ASCII)
 _UUID = re.compile(r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}")
@@ -100,7 +102,8 @@ def _is_expression(text):
 
 
 FORMATS = {
-    "date": _is_date, "time": _is_time, "date-time": _is_moment, "email": _is_email, "hostname": _is_hostname,
+    "date": _is_date, "time": _is_time, "date-time": _is_moment, "duration": _DURATION.fullmatch,
+    "email": _is_email, "hostname": _is_hostname,
     "ipv4": _is_address(4), "ipv6": _is_address(6), "uuid": _UUID.fullmatch, "regex": _is_expression,
     "uri": lambda text: text.isascii() and _is_absolute(text), "iri": _is_absolute,
     "uri-reference": lambda text: text.isascii() and _is_reference(text), "iri-reference": _is_reference,

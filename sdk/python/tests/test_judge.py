@@ -71,6 +71,7 @@ class Verdicts(unittest.TestCase):
             ({"enum": [1, 2]}, [1, 1.0], [True, "1"]), ({"const": [0]}, [[0], [0.0]], [[False]]), ({"type": "integer"}, [1.0], [True, 1.5]),
             ({"uniqueItems": True}, [[1, True]], [[1, 1.0], [{"a": 1}, {"a": 1.0}]]), ({"multipleOf": 0.1}, [0.3], [0.35]),
             ({"format": "date"}, ["2024-02-29", 7], ["2024-02-30"]), ({"format": "uuid"}, ["6BA7B810-9dad-11d1-80b4-00c04fd430c8"], ["6ba7b810"]),
+            ({"format": "duration"}, ["P4DT12H30M5S", "P2W", "PT36H", "P1Y2M", "P01D"], ["P", "P1YT", "P1Y2D", "PT1H2S", "P1Y2W", "P২Y", "PT0.5S", "P1D\n"]),
             ({"format": "date-time"}, ["2024-12-31t23:59:60z"], ["2024-12-31T23:59Z"]), ({"format": "email"}, ["a@b", "a@[IPv6:::1]"], ["a b@c"]),
         ):
             for value in holds:
