@@ -12,6 +12,7 @@ import (
 	"io/fs"
 	"maps"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -194,7 +195,22 @@ func (w *writer) visit(from fs.FS, name string, d fs.DirEntry, err error) error 
 		return err
 	}
 	w.files = append(w.files, name)
-	return w.write(name, strings.ReplaceAll(string(raw), "{{NAME}}", w.name))
+	return w.write(name, withSchema(name, strings.ReplaceAll(string(raw), "{{NAME}}", w.name)))
+}
+
+// schemasAt is where editors find the schemas.
+const schemasAt = "https://raw.githubusercontent.com/agent-on-demand/aod/main/schemas/"
+
+// withSchema tells editors which schema a file keeps, as the format allows.
+func withSchema(name, text string) string {
+	schema, isYAML := strings.CutSuffix(name, ".yaml")
+	if isYAML && slices.Contains([]string{"agent", "tools", "flow"}, schema) {
+		return "# yaml-language-server: $schema=" + schemasAt + schema + ".schema.json\n" + text
+	}
+	if isCase, _ := path.Match("tests/*.json", name); isCase {
+		return strings.Replace(text, "{\n", "{\n  \"$schema\": \""+schemasAt+"testcase.schema.json\",\n", 1)
+	}
+	return text
 }
 
 func (w *writer) write(name, text string) error {
