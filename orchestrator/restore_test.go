@@ -93,7 +93,7 @@ func TestAChangedBackupIsRefused(t *testing.T) {
 	w := newFixture(t)
 	id := w.await(w.submit(orders{Mark: "a", File: "out.txt", Lines: 2})).ID
 	file := filepath.Join(t.TempDir(), "backup")
-	report, err := backup.Write(t.Context(), w.opts.Home, file, "test")
+	report, err := backup.Write(t.Context(), w.opts.Home, backup.Target{File: file}, "test")
 	if err != nil || report.Runs != 1 {
 		t.Fatalf("%+v, %v", report, err)
 	}

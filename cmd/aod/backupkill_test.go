@@ -26,13 +26,13 @@ func TestAKilledBackupLeavesNothingThatRestores(t *testing.T) {
 	b.fill()
 	for round := range kills {
 		if round == kills/2 { // from now on there is an older file
-			b.mustDo("backup", b.file())
+			b.mustDo("backup", "--replace", b.file())
 		}
 		b.killOne()
 		b.judgeFiles()
 		b.judgeServer(round)
 	}
-	b.mustDo("backup", b.file())
+	b.mustDo("backup", "--replace", b.file())
 	if left := b.files(); len(left) != 1 {
 		t.Errorf("a whole backup leaves %v", left)
 	}
@@ -74,7 +74,7 @@ func (b *killedBackup) fill() {
 		b.await(record.ID)
 	}
 	began := time.Now()
-	b.mustDo("backup", b.file())
+	b.mustDo("backup", "--replace", b.file())
 	b.took = time.Since(began)
 	if err := os.Remove(b.file()); err != nil {
 		b.t.Fatal(err)
@@ -86,7 +86,7 @@ func (b *killedBackup) fill() {
 func (b *killedBackup) killOne() {
 	b.t.Helper()
 	testkit.Eventually(b.t, "a backup is killed before its end", func() bool {
-		process := exec.Command("aod", "--data", b.data, "backup", b.file())
+		process := exec.Command("aod", "--data", b.data, "backup", "--replace", b.file())
 		if err := process.Start(); err != nil {
 			b.t.Fatal(err)
 		}

@@ -123,7 +123,7 @@ func (s *server) isDamaged(backup string) bool {
 		s.t.Errorf("its units: %d", status)
 	}
 	before, _ := os.ReadFile(backup)
-	if said, code := s.command("backup", backup); code == 0 {
+	if said, code := s.command("backup", "--replace", backup); code == 0 {
 		s.t.Log("a page without content was damaged: " + said)
 	} else if after, _ := os.ReadFile(backup); string(before) != string(after) || !strings.Contains(said, "damaged") {
 		s.t.Errorf("a backup of it: %d, %s", code, said)

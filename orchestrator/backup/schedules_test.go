@@ -29,7 +29,7 @@ func TestABackupHasTheFilesOfSchedules(t *testing.T) {
 		t.Fatal(err)
 	}
 	file, after := filepath.Join(t.TempDir(), "backup"), filepath.Join(t.TempDir(), "server")
-	if _, err := Write(t.Context(), before, file, "test"); err != nil {
+	if _, err := Write(t.Context(), before, Target{File: file, Replace: true}, "test"); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := Restore(t.Context(), after, file, false); err != nil {

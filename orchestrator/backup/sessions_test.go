@@ -84,7 +84,7 @@ func TestABackupHasTheHomesOfOpenSessions(t *testing.T) {
 		}
 	}
 	file := filepath.Join(t.TempDir(), "backup")
-	if _, err := Write(t.Context(), before, file, "test"); err != nil {
+	if _, err := Write(t.Context(), before, Target{File: file, Replace: true}, "test"); err != nil {
 		t.Fatal(err)
 	}
 	after := filepath.Join(t.TempDir(), "server")

@@ -50,21 +50,30 @@ type Report struct {
 	Bytes int64 `json:"bytes"`
 }
 
+// Target is where a backup goes.
+type Target struct {
+	File    string
+	Replace bool // it may take the place of what has its name already
+}
+
 // Write writes a home as it is at one moment to a file. A Service may work in the home
 // meanwhile. The file has the mode 0600 and is on the disk when Write returns; whatever goes
 // wrong before, a file of that name stays as it was. The error is a fault: NotFound for a home
 // without a store, Unavailable for a damaged one, Conflict where another backup writes the same
-// file. The version is that of this program.
-func Write(ctx context.Context, home, file, version string) (report Report, err error) {
+// file, Exists where there is one that may not be replaced. The version is that of this program.
+func Write(ctx context.Context, home string, to Target, version string) (report Report, err error) {
 	if _, err := os.Stat(filepath.Join(home, layout.Database)); err != nil {
 		return report, fault.Wrap(fault.NotFound, err, "there is nothing of a server in %q", home).
 			WithHint("name its data directory with --data DIR or AOD_DATA")
 	}
-	w, err := openWorkplace(file)
+	w, err := openWorkplace(to.File)
 	if err != nil {
 		return report, err
 	}
 	defer func() { err = errors.Join(err, w.remove()) }()
+	if err := to.free(); err != nil {
+		return report, err
+	}
 	snapshot := filepath.Join(w.dir, layout.Database)
 	if err := store.Snapshot(ctx, filepath.Join(home, layout.Database), snapshot); err != nil {
 		return report, err
@@ -72,8 +81,20 @@ func Write(ctx context.Context, home, file, version string) (report Report, err 
 	if report, err = writeBackup(ctx, home, w.dir, version); err != nil {
 		return report, writeFault(err)
 	}
-	return report, writeFault(errors.Join(os.Rename(filepath.Join(w.dir, archiveName), file),
-		safefs.Sync(filepath.Dir(file))))
+	if err := to.free(); err != nil { // somebody may have put something there meanwhile
+		return report, err
+	}
+	return report, writeFault(errors.Join(os.Rename(filepath.Join(w.dir, archiveName), to.File),
+		safefs.Sync(filepath.Dir(to.File))))
+}
+
+// free returns an Exists fault where something has the name that may not be replaced.
+func (t Target) free() error {
+	if _, err := os.Lstat(t.File); t.Replace || err != nil {
+		return nil
+	}
+	return fault.New(fault.Exists, "%q is there already", t.File).
+		WithHint("give another name, or --replace: an older backup stays until the new one is whole")
 }
 
 const archiveName = "archive"

@@ -85,7 +85,7 @@ func namesIn(t *testing.T, file string) (names []string) {
 
 func TestWhatIsKeptOfARun(t *testing.T) {
 	home, file := homeOfRuns(t), filepath.Join(t.TempDir(), "backup")
-	report, err := Write(t.Context(), home, file, "test")
+	report, err := Write(t.Context(), home, Target{File: file, Replace: true}, "test")
 	if err != nil || report.Runs != 4 {
 		t.Fatalf("%+v, %v", report, err)
 	}
@@ -144,7 +144,7 @@ func TestWhatIsKeptOfUnits(t *testing.T) {
 	if err := syscall.Mkfifo(filepath.Join(units, "worker", "0123456789abcdef", "worker", "fifo"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Write(t.Context(), home, file, "test"); err != nil {
+	if _, err := Write(t.Context(), home, Target{File: file, Replace: true}, "test"); err != nil {
 		t.Fatal(err)
 	}
 	var got []string
@@ -172,7 +172,7 @@ func TestNamesThatADigestLineHasToEscape(t *testing.T) {
 	for _, name := range odd {
 		put(t, "of "+name, home, layout.Runs, goesOn, layout.Input, name)
 	}
-	if _, err := Write(t.Context(), home, file, "test"); err != nil {
+	if _, err := Write(t.Context(), home, Target{File: file, Replace: true}, "test"); err != nil {
 		t.Fatal(err)
 	}
 	after, _, err := restored(t, bytesOf(t, file))
@@ -210,7 +210,7 @@ func TestABackupThatCantBeWritten(t *testing.T) {
 			if c.file != dir && !strings.Contains(c.file, "none") {
 				put(t, "an earlier one", c.file)
 			}
-			_, err := Write(c.ctx, c.home(), c.file, "test")
+			_, err := Write(c.ctx, c.home(), Target{File: c.file, Replace: true}, "test")
 			if !c.want(err) {
 				t.Errorf("%s: %v", fault.KindOf(err), err)
 			}
@@ -225,6 +225,27 @@ func TestABackupThatCantBeWritten(t *testing.T) {
 	}
 }
 
+func TestABackupTakesNoNameThatIsTaken(t *testing.T) {
+	home, file := homeOfRuns(t), filepath.Join(t.TempDir(), "backup")
+	put(t, "an earlier one", file)
+	_, err := Write(t.Context(), home, Target{File: file}, "test")
+	if !fault.Is(err, fault.Exists) || !strings.Contains(fault.Public(err).Hint, "--replace") {
+		t.Errorf("%v", err)
+	}
+	if got := string(bytesOf(t, file)); got != "an earlier one" {
+		t.Errorf("the earlier one is %.40q", got)
+	}
+	if left, _ := os.ReadDir(filepath.Dir(file)); len(left) != 1 {
+		t.Errorf("there is %v", left)
+	}
+	if _, err := Write(t.Context(), home, Target{File: file, Replace: true}, "test"); err != nil {
+		t.Error(err)
+	}
+	if len(namesIn(t, file)) == 0 {
+		t.Error("it is no backup")
+	}
+}
+
 func TestOneProcessPreparesAFile(t *testing.T) {
 	home, file := homeOfRuns(t), filepath.Join(t.TempDir(), "backup")
 	w, err := openWorkplace(file)
@@ -232,13 +253,13 @@ func TestOneProcessPreparesAFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	put(t, "half", w.dir, "home", "of a dead process")
-	if _, err := Write(t.Context(), home, file, "test"); !fault.Is(err, fault.Conflict) || !strings.Contains(fault.Public(err).Hint, "another name") {
+	if _, err := Write(t.Context(), home, Target{File: file, Replace: true}, "test"); !fault.Is(err, fault.Conflict) || !strings.Contains(fault.Public(err).Hint, "another name") {
 		t.Errorf("%v", err)
 	}
 	if err := w.lock.Close(); err != nil { // as when it dies
 		t.Fatal(err)
 	}
-	if _, err := Write(t.Context(), home, file, "test"); err != nil {
+	if _, err := Write(t.Context(), home, Target{File: file, Replace: true}, "test"); err != nil {
 		t.Error(err)
 	}
 	if left, _ := os.ReadDir(filepath.Dir(file)); len(left) != 1 {
