@@ -19,6 +19,9 @@ var asking = strings.Fields(`agent/attach agent/run agent/sessions agent/session
 	flow/stats flow/steps logs mcp mcp/call mcp/config mcp/run models pool prune ps questions reject rerun run runs say schedule/add schedule/apply schedule/history
 	schedule/list schedule/next schedule/pause schedule/resume schedule/rm schedule/run schedule/show units units/disable units/enable units/rm units/rollback units/versions`)
 
+// alsoCommands do something themselves, beside the commands below them.
+var alsoCommands = []string{"agent sessions", "build", "mcp", "units"}
+
 func TestEachCommandHasAPlace(t *testing.T) {
 	t.Parallel()
 	known := map[string]bool{}
@@ -29,7 +32,7 @@ func TestEachCommandHasAPlace(t *testing.T) {
 		}
 		path := pathOf(cmd)
 		known[path] = true
-		isGroup := cmd.HasSubCommands() && !slices.Contains([]string{"agent sessions", "build", "mcp", "units"}, path)
+		isGroup := cmd.HasSubCommands() && !slices.Contains(alsoCommands, path)
 		if !cmd.HasParent() || isGroup {
 			return
 		}
