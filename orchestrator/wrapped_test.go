@@ -377,3 +377,28 @@ func TestAnAgentSurvivesItsServer(t *testing.T) {
 		t.Errorf("its program was started %d times for two runs", n)
 	}
 }
+
+// TestAnAgentsProgramIsLookedUpInItsImage needs a sandbox: it is its init that looks.
+func TestAnAgentsProgramIsLookedUpInItsImage(t *testing.T) {
+	t.Parallel()
+	p := newAgentProbe(t)
+	for yaml, says := range map[string]string{
+		"command: [bash]":                            "",
+		"command: [bash], env: {PATH: /opt:/srv}":    "bash: not found in the PATH /opt:/srv",
+		"command: [/etc/passwd], env: {PATH: /none}": "/etc/passwd: permission denied",
+	} {
+		write(t, filepath.Join(p.dir, "agent.yaml"), "name: probe\nkind: agent\nimage: "+dockertest.Image+"\nagent: {"+yaml+"}\n")
+		c, err := capsule.Load(p.dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		u := unit.Of(c)
+		err = p.containers.FindProgram(t.Context(), u, nil)
+		if says == "" && err != nil || says != "" && (!fault.Is(err, fault.Capsule) || !strings.Contains(err.Error(), says)) {
+			t.Errorf("%s: %v", yaml, err)
+		}
+		if known := p.containers.Program(u); known == nil || known.Found != (says == "") {
+			t.Errorf("%s: it is told as %+v", yaml, known)
+		}
+	}
+}
