@@ -138,8 +138,8 @@ func (c *Capsule) agentDocument(value any) (document map[string]any, ok bool) {
 		return nil, false
 	}
 	text, is := value.(string)
-	takesText := slices.ContainsFunc(c.Contract.Output.Fields(), func(f contract.Field) bool { return f.Name == "text" })
-	if is && !takesText {
+	isText := func(f contract.Field) bool { return f.Name == "text" }
+	if is && !slices.ContainsFunc(c.Contract.Output.Fields(), isText) {
 		value = agent.DocumentIn(text)
 	}
 	document, ok = value.(map[string]any)

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path"
 	"path/filepath"
 
 	"github.com/agent-on-demand/aod/api"
@@ -77,52 +76,25 @@ func (h *History) fillWalk(temp string, past *Past, runDir string) error {
 // SaveState writes files of a flow's state to a directory, and returns them as they lie there. A
 // file that has its name already is replaced.
 func (h *History) SaveState(id string, files []api.File, dir string) (saved []api.File, err error) {
-	if len(files) == 0 {
-		return nil, nil
-	}
-	abs, err := filepath.Abs(dir)
-	if err == nil {
-		err = os.MkdirAll(abs, 0o755)
-	}
-	if err != nil {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fault.Wrap(fault.Input, err, "the directory %q can't be used", dir)
 	}
-	root, err := os.OpenRoot(abs)
+	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return nil, fault.Wrap(fault.Input, err, "the directory %q can't be used", dir)
 	}
 	defer func() { _ = root.Close() }() // holds no data
 	for _, f := range files {
-		if err := saveFile(root, f, filepath.Join(h.StateDir(id), f.SHA256)); err != nil {
+		f.Path = filepath.Join(h.StateDir(id), f.SHA256)
+		if err = api.CheckFileName(f.Name); err == nil {
+			err = errors.Join(safefs.IgnoreMissing(root.Remove(f.Name)), copyOutput(root, f))
+		}
+		if err != nil {
 			return saved, fault.Wrap(fault.Unavailable, err, "the file %q can't be written", f.Name).
 				WithHint("is the disk full, or something in the way? another directory may do")
 		}
-		f.Path = filepath.Join(abs, filepath.FromSlash(f.Name))
+		f.Path = filepath.Join(dir, filepath.FromSlash(f.Name))
 		saved = append(saved, f)
 	}
 	return saved, nil
-}
-
-// saveFile copies a file under its name. Half of it is never seen there.
-func saveFile(root *os.Root, f api.File, from string) error {
-	if err := api.CheckFileName(f.Name); err != nil {
-		return err
-	}
-	in, _, err := safefs.OpenNamed(from)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = in.Close() }() // read only
-	folder := path.Dir(f.Name)
-	temp := path.Join(folder, safefs.TempName())
-	if err = safefs.MkdirAll(root, folder, 0o755); err == nil {
-		_, err = safefs.Copy(root, temp, in, 0o644)
-	}
-	if err == nil {
-		err = root.Rename(temp, f.Name)
-	}
-	if err != nil {
-		return errors.Join(err, safefs.IgnoreMissing(root.Remove(temp)))
-	}
-	return nil
 }

@@ -16,13 +16,16 @@ func BackupCommand(env *cli.Env) *cobra.Command {
 		Short: "Write a server's runs and units to one file",
 		Long: `Write the runs, with their files, and the units of the server whose data directory is
 --data to one file. The server may work meanwhile: the file has all that it had told of when
-the command began. With --replace it takes the place of an older FILE, when it is whole and on the disk.
+the command began. With --replace it takes the place of an older FILE, when it is whole and on
+the disk.
 
 It has neither the server's token nor secrets.`,
-		Example: "  aod backup aod-$(date +%F).tar.gz\n  aod backup --replace --data /var/lib/aod /mnt/backup/aod.tar.gz",
+		Example: "  aod backup aod-$(date +%F).tar.gz\n" +
+			"  aod backup --replace --data /var/lib/aod /mnt/backup/aod.tar.gz",
 		Args:    cli.Exactly(1, "the file to write"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			report, err := backup.Write(cmd.Context(), env.Home(), backup.Target{File: args[0], Replace: replace}, env.Version)
+			to := backup.Target{File: args[0], Replace: replace}
+			report, err := backup.Write(cmd.Context(), env.Home(), to, env.Version)
 			if err != nil {
 				return err
 			}

@@ -93,7 +93,8 @@ func New(engine Engine, opts Options) *Containers {
 	c.images = &imageBuilder{machine: m, builds: newBuilds(opts.Builds)}
 	c.lookups = &lookups{machine: m}
 	c.trials = &trials{machine: m, starter: c.starter, images: c.images, lookups: c.lookups}
-	c.pool = pool.New(source{machine: m, starter: c.starter, images: c.images, trials: c.trials}, opts.Pool, opts.Logger)
+	warm := source{machine: m, starter: c.starter, images: c.images, trials: c.trials}
+	c.pool = pool.New(warm, opts.Pool, opts.Logger)
 	c.pruner = imagePruner{machine: m, images: c.images, pool: c.pool}
 	c.cards = &cards{machine: m, images: c.images, trials: c.trials, describing: semaphore.NewWeighted(1)}
 	c.tools = toolLists{machine: m, starter: c.starter, trials: c.trials}

@@ -299,7 +299,9 @@ func (x *execution) classify(ctx context.Context, end runtime.End) (run.Result, 
 
 // noteProgram remembers whether the program of a wrapped agent was in its image.
 func (x *execution) noteProgram(end runtime.End) {
-	x.lookups.note(x.run.Unit, x.run.Record.Image.Ref, x.run.Start, end)
+	if _, is := x.program.(wrappedAgent); is { // and no shell in its place
+		x.lookups.note(x.run.Unit, x.run.Record.Image.Ref, x.run.Start, end)
+	}
 }
 
 // given returns what became of an attempt. One that waited for the engine to the end of its time

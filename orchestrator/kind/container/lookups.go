@@ -26,24 +26,16 @@ import (
 // cards. They are safe for concurrent use.
 type lookups struct {
 	machine *machine
-	known   sync.Map // of api.AgentProgram, by file
+	kept    sync.Map // of api.AgentProgram that this process wrote, by file
 }
 
 // of returns what is known of a unit's program; nil: nobody has looked yet, or it is no wrapped
 // agent.
 func (l *lookups) of(u *unit.Unit, image string) *api.AgentProgram {
-	file := l.file(u, image)
-	if file == "" {
-		return nil
-	}
-	if known, ok := l.known.Load(file); ok {
-		return new(known.(api.AgentProgram))
-	}
 	var found api.AgentProgram
-	if raw, err := os.ReadFile(file); err != nil || json.Unmarshal(raw, &found) != nil {
+	if raw, err := os.ReadFile(l.file(u, image)); err != nil || json.Unmarshal(raw, &found) != nil {
 		return nil
 	}
-	l.known.Store(file, found)
 	return &found
 }
 
@@ -62,7 +54,7 @@ func (l *lookups) note(u *unit.Unit, image string, start capsule.AgentStart, end
 		failure := notInImage(u, image, why)
 		found = api.AgentProgram{Problem: failure.Message, Hint: failure.Hint}
 	}
-	if before, ok := l.known.Swap(file, found); ok && before == found {
+	if before, ok := l.kept.Swap(file, found); ok && before == found {
 		return
 	}
 	raw, err := json.Marshal(found)

@@ -112,6 +112,12 @@ func TestWhatIsOneRunsAloneIsNotToldOfTheUnit(t *testing.T) {
 	if known := b.kind.Program(b.unit); known != nil {
 		t.Errorf("%+v", known)
 	}
+	x = b.executionOf("r4", `{"message":"x"}`)
+	x.program = shell{own: x.program, console: &runtime.Console{}}
+	x.noteProgram(runtime.End{Reported: true})
+	if known := b.kind.Program(b.unit); known != nil {
+		t.Errorf("by a shell: %+v", known)
+	}
 	b.engine.Program = reports(1, report(1, nil)) // it fails, but it began
 	b.carriesOut(b.executionOf("r3", `{"message":"x"}`))
 	if known := b.kind.Program(b.unit); known == nil || !known.Found {
