@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -70,6 +71,10 @@ func (a *able) Accept(_ context.Context, u *unit.Unit) error {
 
 func (a *able) Image(u *unit.Unit) string            { return "image-of-" + u.Name }
 func (a *able) StdinBytes(*unit.Unit) (int64, error) { return 99, nil }
+func (a *able) Program(u *unit.Unit) *api.AgentProgram {
+	return &api.AgentProgram{Problem: u.Name + " has none", Hint: "install it"}
+}
+
 func (a *able) Card(context.Context, *unit.Unit) (json.RawMessage, error) {
 	return json.RawMessage(`{"card":1}`), nil
 }
@@ -79,7 +84,7 @@ func TestEachRoleOfAKindIsPlayed(t *testing.T) {
 	a := &able{}
 	gate := make(chan struct{})
 	a.attempt = func(ctx context.Context, x *actor) (run.Result, error) { return x.waits(ctx, gate) }
-	p := newPlays(t, a, func(o *Options) { o.Kinds["another"], o.Kinds["plain"] = a, &stage{} })
+	p := newPlays(t, a, func(o *Options) { o.Kinds["another"], o.Kinds["agent"], o.Kinds["plain"] = a, a, &stage{} })
 	if a.opened.Load() != 1 || a.home.Dir != p.opts.Home || a.home.Runs != p.service.path("runs") || a.home.Owner == "" || a.home.Bin == "" {
 		t.Errorf("opened %d times, home %+v", a.opened.Load(), a.home)
 	}
@@ -113,6 +118,10 @@ func TestEachRoleOfAKindIsPlayed(t *testing.T) {
 	}
 	if card, err := p.service.Units.Card(t.Context(), "worker"); err != nil || string(card) != `{"card":1}` {
 		t.Errorf("card %s, %v", card, err)
+	}
+	write(t, filepath.Join(p.opts.Sources[0], "reviewer", "agent.yaml"), "name: reviewer\nkind: agent\nimage: debian\nagent: {command: [cli]}\n")
+	if info, err := p.service.Units.Show(t.Context(), "reviewer"); err != nil || info.Agent == nil || info.Agent.Program == nil || info.Agent.Program.Problem != "reviewer has none" {
+		t.Errorf("%+v, %v", info.Agent, err)
 	}
 	if err := p.service.Ready(t.Context()); err != nil {
 		t.Error(err)
