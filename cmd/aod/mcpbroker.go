@@ -159,6 +159,17 @@ func (c mcpCalls) Await(ctx context.Context, id string) (api.Record, error) {
 	return recordOfCall(result), nil
 }
 
+// AwaitAsked implements mcp.Service: what a called run asks, a person answers at the server.
+func (c mcpCalls) AwaitAsked(ctx context.Context, id string) (api.Record, error) { return c.Await(ctx, id) }
+
+// Asked implements mcp.Service.
+func (mcpCalls) Asked(context.Context, string) ([]api.Question, error) { return nil, nil }
+
+// Answer implements mcp.Service.
+func (mcpCalls) Answer(context.Context, string, api.Answer) error {
+	return fault.New(fault.NotFound, "a capsule answers no questions")
+}
+
 // recordOfCall is a call as a record shows it.
 func recordOfCall(r handoff.Result) api.Record {
 	record := api.Record{

@@ -17,6 +17,7 @@ import (
 	"github.com/agent-on-demand/aod/cmd/aod/config"
 	"github.com/agent-on-demand/aod/orchestrator"
 	"github.com/agent-on-demand/aod/orchestrator/protocol/mcp"
+	"github.com/agent-on-demand/aod/orchestrator/questions"
 	"github.com/agent-on-demand/aod/orchestrator/spool"
 )
 
@@ -40,6 +41,17 @@ func (s mcpService) Submit(ctx context.Context, sub mcp.Submission) (api.Record,
 		Unit: sub.Unit, Input: sub.Input, Files: files, Metadata: sub.Metadata, TraceParent: sub.TraceParent,
 	})
 	return record, err
+}
+
+// Asked implements mcp.Service.
+func (s mcpService) Asked(ctx context.Context, run string) ([]api.Question, error) {
+	page, err := s.Questions.List(ctx, questions.Filter{Run: run})
+	return page.Questions, err
+}
+
+// Answer implements mcp.Service.
+func (s mcpService) Answer(ctx context.Context, question string, answer api.Answer) error {
+	return s.Questions.Answer(ctx, question, answer)
 }
 
 // Open implements mcp.Service.

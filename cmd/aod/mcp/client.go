@@ -83,6 +83,19 @@ func (r mcpRemote) Get(ctx context.Context, id string) (api.Record, error) {
 // Await implements mcp.Service. A run has its outcome before its container is gone, which the
 // last event waits for.
 func (r mcpRemote) Await(ctx context.Context, id string) (api.Record, error) {
+	return r.await(ctx, id, mayBeOutcome, func(record api.Record) bool { return record.Outcome != "" })
+}
+
+// AwaitAsked implements mcp.Service.
+func (r mcpRemote) AwaitAsked(ctx context.Context, id string) (api.Record, error) {
+	return r.await(ctx, id, func(e api.Event) bool { return mayBeOutcome(e) || isAsked(e) },
+		func(record api.Record) bool { return record.Outcome != "" || record.Question != nil })
+}
+
+// await waits for a record that is as wanted, which some events may tell of, or for the end of the run.
+func (r mcpRemote) await(
+	ctx context.Context, id string, tells func(api.Event) bool, wanted func(api.Record) bool,
+) (api.Record, error) {
 	for e, err := range r.server.Runs.Events(ctx, id, 0) {
 		if err != nil && ctx.Err() == nil {
 			return api.Record{}, err
@@ -90,14 +103,37 @@ func (r mcpRemote) Await(ctx context.Context, id string) (api.Record, error) {
 		if err != nil || e.Type == api.EventEnd {
 			break
 		}
-		if !mayBeOutcome(e) {
+		if !tells(e) {
 			continue
 		}
-		if record, err := r.server.Runs.Get(ctx, id); err == nil && record.Outcome != "" {
+		if record, err := r.server.Runs.Get(ctx, id); err == nil && wanted(record) {
 			return record, nil
 		}
 	}
 	return r.server.Runs.Get(context.WithoutCancel(ctx), id)
+}
+
+// isAsked reports whether an event says that a run asks something.
+func isAsked(e api.Event) bool {
+	data, _ := e.Decode() // what can't be read is of no interest
+	asked, ok := data.(api.QuestionEvent)
+	return ok && asked.State == api.QuestionOpen
+}
+
+// Asked implements mcp.Service.
+func (r mcpRemote) Asked(ctx context.Context, run string) (asked []api.Question, err error) {
+	for q, err := range r.server.Questions.List(ctx, run) {
+		if err != nil {
+			return nil, err
+		}
+		asked = append(asked, q)
+	}
+	return asked, nil
+}
+
+// Answer implements mcp.Service.
+func (r mcpRemote) Answer(ctx context.Context, question string, answer api.Answer) error {
+	return r.server.Questions.Answer(ctx, question, answer)
 }
 
 // mayBeOutcome reports whether an event says that a run, or one attempt of it, is over.

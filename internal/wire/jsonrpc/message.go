@@ -30,6 +30,7 @@ type Message struct {
 	splices  []splice
 	isMethod bool
 	failure  []byte
+	params   []byte
 }
 
 // splice is a text that stands for a part of another.
@@ -42,6 +43,18 @@ func (m *Message) IsCall() bool { return m.isMethod && m.ID != nil }
 
 // IsComplaint reports whether the message tells of an error: nothing answers to that, or two peers never end.
 func (m *Message) IsComplaint() bool { return !m.isMethod && m.failure != nil }
+
+// IsAnswer reports whether the message answers a request, be it with an error.
+func (m *Message) IsAnswer() bool { return !m.isMethod && m.ID != nil }
+
+// Size is how many bytes the message has.
+func (m *Message) Size() int { return len(m.text) }
+
+// Param returns a parameter as it was written; nil: it isn't there.
+func (m *Message) Param(name string) []byte {
+	known, _ := fields(m.params, name) // what stands twice is refused by who reads it
+	return known[name]
+}
 
 const tokenName = "progressToken"
 
@@ -104,6 +117,7 @@ func (m *Message) readParams(params []byte) error {
 	if len(params) == 0 || params[0] != '{' {
 		return nil // what is wrong with them is the method's to say
 	}
+	m.params = params
 	known, err := fields(params, "_meta", "requestId")
 	if err != nil {
 		return errors.New("a field of the parameters stands twice")

@@ -70,7 +70,24 @@ func (d bodyDoor) message(text []byte) (carried []byte, status int, refusal []by
 	case d.session && m.IsCall() && !slices.Contains(methods, m.Method):
 		return nil, http.StatusOK, jsonrpc.Refusal(m.ID, jsonrpc.CodeNoMethod, "there is no such method")
 	}
-	return m.Carried(), 0, nil
+	carried, refusal = bounded(m)
+	return carried, http.StatusBadRequest, refusal
+}
+
+// maxAnswers bounds what a client answers to the server's questions, in bytes: the SDK makes values of all of it.
+const maxAnswers = 2 << 20
+
+// bounded is a message for the SDK, or else the answer to it. Of an answer that is too large the SDK hears that there
+// is none.
+func bounded(m *jsonrpc.Message) (carried, refusal []byte) {
+	const tooLarge = "what is answered to the server has more than 2 MiB"
+	switch {
+	case m.IsAnswer() && m.Size() > maxAnswers:
+		return jsonrpc.Refusal(m.ID, jsonrpc.CodeInvalidRequest, tooLarge), nil
+	case m.IsCall() && len(m.Param("inputResponses")) > maxAnswers:
+		return nil, jsonrpc.Refusal(m.ID, jsonrpc.CodeInvalidRequest, tooLarge)
+	}
+	return m.Carried(), nil
 }
 
 // restoring puts ids back. The SDK writes an event, or a document, at once.

@@ -26,6 +26,7 @@ type calls struct {
 	catalogue *catalogue
 	arguments arguments
 	results   results
+	rounds    *rounds
 	spans     bool // each call has a span
 	logger    *slog.Logger
 }
@@ -43,6 +44,9 @@ func (c *calls) callTool(ctx context.Context, req *sdk.CallToolRequest) (result 
 	defer release()
 	traceParent, end := c.traceCall(ctx, t, req)
 	defer func() { end(result, err) }()
+	if req.ProtocolVersion() >= Stateless && (req.Params.RequestState != "" || req.Params.InputResponses != nil) {
+		return c.comeBack(ctx, req)
+	}
 	record, err := c.start(ctx, t, req, traceParent)
 	if err != nil {
 		return refused(ctx, err, "")
@@ -98,25 +102,43 @@ func (c *calls) follow(ctx context.Context, req *sdk.CallToolRequest, record api
 		wait, cancel = context.WithTimeout(ctx, taskAfter)
 	}
 	defer cancel()
-	stopTelling := tellProgress(wait, c.svc, req, record.ID)
 	id := record.ID
-	record, err := c.svc.Await(wait, id)
+	stopTelling := tellProgress(wait, c.svc, req, id)
+	record, refusal, err := c.await(wait, req, id)
 	stopTelling()
 	switch {
+	case err == nil && record.Outcome == api.WasCancelled && refusal != nil:
+		return refusal.problem(id).result(), nil
 	case err == nil && record.Outcome != "":
 		return c.results.of(ctx, record), nil
 	case errors.Is(context.Cause(ctx), httpwire.ErrServerEnds):
 		return refused(ctx, fault.New(fault.Unavailable, "the server ends before the run does").
 			WithHint("the run goes on"), id)
 	case ctx.Err() != nil:
-		c.giveUp(ctx, id)
+		c.giveUp(ctx, id, "its MCP client gave up")
 		return nil, &jsonrpc.Error{Code: codeCancelled, Message: "the request was cancelled"}
 	case err != nil && (!tasks || wait.Err() == nil):
 		return refused(ctx, err, id)
 	case err != nil:
 		return nil, err
+	case record.Question != nil:
+		return c.asked(ctx, req, record)
 	}
 	return taskOf(record, "task"), nil
+}
+
+// await waits for the end of a run, or until its client has to be asked something in the answer to its call. A client
+// that can be asked before that is: refusal says why the run was cancelled then.
+func (c *calls) await(
+	ctx context.Context, req *sdk.CallToolRequest, id string,
+) (record api.Record, refusal *unanswered, err error) {
+	if req.ProtocolVersion() >= Stateless || !elicits(req.ClientCapabilities()) {
+		record, err = c.svc.AwaitAsked(ctx, id)
+		return record, nil, err
+	}
+	stop := c.converse(ctx, req, id)
+	record, err = c.svc.Await(ctx, id)
+	return record, stop(), err
 }
 
 // codeCancelled is the code of a request that its client gave up; it hardly ever reads it.
@@ -125,11 +147,11 @@ const codeCancelled = -32800
 // cancelTime is how long cancelling a run may take.
 const cancelTime = 10 * time.Second
 
-// giveUp cancels a run that nobody waits for any more.
-func (c *calls) giveUp(ctx context.Context, id string) {
+// giveUp cancels a run that nobody waits for any more, or answers.
+func (c *calls) giveUp(ctx context.Context, id, reason string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cancelTime)
 	defer cancel()
-	if _, err := c.svc.Cancel(ctx, id, "its MCP client gave up"); err != nil && !fault.Is(err, fault.Conflict) {
+	if _, err := c.svc.Cancel(ctx, id, reason); err != nil && !fault.Is(err, fault.Conflict) {
 		c.logger.WarnContext(ctx, "run not cancelled", "run", id, fault.LogAttr(err))
 	}
 }

@@ -51,6 +51,7 @@ func newDoors(server *sdk.Server, most int) *doors {
 		})},
 		sessions: bodyDoor{session: true, inner: sdk.NewStreamableHTTPHandler(get, &sdk.StreamableHTTPOptions{
 			SessionTimeout: sessionTime, MaxRequestBodyBytes: 2 * maxRequest, DisableLocalhostProtection: true,
+			EventStore: newReplays(),
 		})},
 	}
 }
@@ -89,7 +90,7 @@ func (d *doors) serve(w http.ResponseWriter, r *http.Request) error {
 	case id == "" && r.Method == http.MethodPost:
 		return d.open(w, r)
 	case id != "":
-		leave, err := d.visits.enter(id, httpwire.OwnerOf(r.Context()))
+		leave, err := d.visits.enter(id, httpwire.OwnerOf(r.Context()), r.Method)
 		if err != nil {
 			return err
 		}
@@ -146,8 +147,9 @@ func (d *doors) opened(answer *answer, r *http.Request, body []byte) error {
 	if err := d.visits.makeRoom(holder); err != nil {
 		return err
 	}
-	d.sessions.serve(answer, r, body)
-	d.visits.add(answer.header.Get(sessionHeader), holder, owner)
+	ctx, deaf := withHearing(r.Context())
+	d.sessions.serve(answer, r.WithContext(ctx), body)
+	d.visits.add(answer.header.Get(sessionHeader), holder, owner, deaf)
 	return nil
 }
 

@@ -34,6 +34,7 @@ type fakeService struct {
 	hold      bool
 	ended     chan struct{} // closed: held runs are over
 	outcome   func(Submission, *api.Record)
+	asking    fakeQuestions
 	refuses   error
 }
 
@@ -87,7 +88,12 @@ func (f *fakeService) Submit(_ context.Context, sub Submission) (api.Record, err
 	f.submitted = append(f.submitted, sub)
 	r := &api.Record{ID: idOf(len(f.runs) + 1), Unit: sub.Unit, State: api.Running, Metadata: sub.Metadata, CreatedAt: time.Now()}
 	f.runs[r.ID] = r
-	if !f.hold {
+	switch {
+	case len(f.asking.each) > 0:
+		for _, q := range f.asking.each {
+			f.ask(r, q)
+		}
+	case !f.hold:
 		f.end(sub, r)
 	}
 	return *r, nil
@@ -116,33 +122,47 @@ func (f *fakeService) Get(_ context.Context, id string) (api.Record, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if r := f.runs[id]; r != nil {
-		return *r, nil
+		shown := *r
+		if open := f.asking.open(id); len(open) > 0 && r.Outcome == "" {
+			shown.Question = &api.OpenQuestion{ID: open[0].ID, Kind: open[0].Kind}
+		}
+		return shown, nil
 	}
 	return api.Record{}, fault.New(fault.NotFound, "there is no such run")
 }
 
 func (f *fakeService) Await(ctx context.Context, id string) (api.Record, error) {
-	record, err := f.Get(ctx, id)
-	if err == nil && record.Outcome == "" {
+	return f.await(ctx, id, func(r api.Record) bool { return r.Outcome != "" })
+}
+
+func (f *fakeService) await(ctx context.Context, id string, over func(api.Record) bool) (api.Record, error) {
+	for {
+		changed := f.asking.next()
+		record, err := f.Get(ctx, id)
+		if err != nil || over(record) || ctx.Err() != nil {
+			return record, err
+		}
 		select {
 		case <-ctx.Done():
 		case <-f.ended:
+			return f.Get(ctx, id)
+		case <-changed:
 		}
 	}
-	return f.Get(ctx, id)
 }
 
-func (f *fakeService) Events(ctx context.Context, _ string, _ int64) iter.Seq2[api.Event, error] {
+func (f *fakeService) Events(ctx context.Context, run string, _ int64) iter.Seq2[api.Event, error] {
 	return func(yield func(api.Event, error) bool) {
 		for _, e := range f.events {
 			if !yield(e, nil) {
 				return
 			}
 		}
+		f.asking.tell(ctx, run, yield)
 	}
 }
 
-func (f *fakeService) Cancel(_ context.Context, id, _ string) (api.Record, error) {
+func (f *fakeService) Cancel(_ context.Context, id, reason string) (api.Record, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	r := f.runs[id]
@@ -151,6 +171,8 @@ func (f *fakeService) Cancel(_ context.Context, id, _ string) (api.Record, error
 	}
 	r.State, r.Outcome = api.Cancelled, api.WasCancelled
 	f.cancelled = append(f.cancelled, id)
+	r.Error = &api.RunError{Kind: "cancelled", Message: "the run was cancelled: " + reason}
+	f.asking.change(func() {})
 	return *r, nil
 }
 

@@ -74,7 +74,7 @@ func TestTheSessionThatIsIdleForLongestEndsForAFurtherOne(t *testing.T) {
 		}
 	}
 	for _, session := range []string{first, third, fourth} { // requests that go on
-		leave, err := s.doors.visits.enter(strings.TrimPrefix(session, sessionHeader+": "), "")
+		leave, err := s.doors.visits.enter(strings.TrimPrefix(session, sessionHeader+": "), "", "POST")
 		must(t, err)
 		defer leave()
 	}

@@ -84,6 +84,11 @@ func (d *lineDoor) message(text []byte) []byte {
 		}
 		return nil
 	}
+	carried, refusal := bounded(m)
+	if refusal != nil {
+		d.write(refusal)
+		return nil
+	}
 	if m.IsCall() {
 		d.asked.add(m.ID, 1)
 	}
@@ -92,14 +97,18 @@ func (d *lineDoor) message(text []byte) []byte {
 		defer d.mu.Unlock()
 		d.opening = bytes.Clone(m.ID)
 	}
-	return m.Carried()
+	return carried
 }
 
 // refuse answers what is no message. Whether the client takes it is found out by the next answer.
 func (d *lineDoor) refuse(id []byte, why string) {
+	d.write(jsonrpc.Refusal(id, jsonrpc.CodeInvalidRequest, why))
+}
+
+func (d *lineDoor) write(refusal []byte) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	_, _ = d.out.Write(append(jsonrpc.Refusal(id, jsonrpc.CodeInvalidRequest, why), '\n'))
+	_, _ = d.out.Write(append(refusal, '\n'))
 }
 
 // Write implements io.Writer: it gets a whole message, or a batch of answers.

@@ -39,7 +39,7 @@ func New(svc Service, opts Options) *Server {
 	results := results{svc: svc, files: runFiles{svc}, out: opts.Out, url: opts.URL, logger: opts.Logger}
 	s := &Server{opts: opts, catalogue: known, calls: &calls{
 		svc: svc, catalogue: known, arguments: arguments{results.files, opts.Files}, results: results,
-		spans: opts.Spans, logger: opts.Logger,
+		rounds: newRounds(), spans: opts.Spans, logger: opts.Logger,
 	}}
 	capabilities := &sdk.ServerCapabilities{
 		Tools:     &sdk.ToolCapabilities{ListChanged: true},
@@ -64,7 +64,7 @@ func New(svc Service, opts Options) *Server {
 			Name: "delivered", Title: "A file in the directory for results", URITemplate: "file://{+path}",
 		}, results.readResource)
 	}
-	tasks{svc, results}.addTo(s.sdk)
+	tasks{s.calls}.addTo(s.sdk)
 	s.sdk.AddReceivingMiddleware(s.guarded)
 	s.doors = newDoors(s.sdk, opts.Sessions)
 	return s
@@ -84,6 +84,7 @@ const (
 
 // Close ends all sessions.
 func (s *Server) Close() error {
+	s.doors.visits.close()
 	var errs []error
 	for session := range s.sdk.Sessions() {
 		errs = append(errs, session.Close())

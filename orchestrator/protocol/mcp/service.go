@@ -24,6 +24,12 @@ type Service interface {
 	Get(ctx context.Context, id string) (api.Record, error)
 	// Await returns the run at its end, or as it stands when ctx ends.
 	Await(ctx context.Context, id string) (api.Record, error)
+	// AwaitAsked is Await that returns as well when the run asks something.
+	AwaitAsked(ctx context.Context, id string) (api.Record, error)
+	// Asked lists what a run asks people and nobody has answered, the oldest first.
+	Asked(ctx context.Context, run string) ([]api.Question, error)
+	// Answer answers a question. One that is answered otherwise, or open no more, is a Conflict fault.
+	Answer(ctx context.Context, question string, answer api.Answer) error
 	// Events yields the events of a run after the given one, until its end.
 	Events(ctx context.Context, id string, after int64) iter.Seq2[api.Event, error]
 	// Cancel cancels a run. If it has ended already, the error is a Conflict fault.

@@ -10,16 +10,18 @@ import (
 )
 
 // ServeStdio speaks with one client, line by line. It ends when the client's input has ended and
-// all that it asked is answered, and with ctx: then what goes on is cancelled.
+// all that it asked is answered, and with ctx: then what goes on is cancelled. So are runs that ask something when
+// the input has ended.
 func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	ctx = context.WithValue(ctx, lifeKey{}, ctx)
+	ctx, deaf := withHearing(context.WithValue(ctx, lifeKey{}, ctx))
+	defer func() { deaf(); s.calls.leave(ctx) }()
 	door := newLineDoor(out)
 	dropped := func(what string) { s.opts.Logger.Warn("line of stdin passed over", "reason", what) }
 	err := s.sdk.Run(ctx, &sdk.IOTransport{
-		Reader: io.NopCloser(&patient{newLines(in, maxRequest, door.take, dropped), &door.asked, ctx}), Writer: door,
-		MaxLineLength: -1,
+		Reader: io.NopCloser(&patient{newLines(in, maxRequest, door.take, dropped), &door.asked, ctx, deaf}),
+		Writer: door, MaxLineLength: -1,
 	})
 	if ctx.Err() == nil && !errors.Is(err, io.EOF) {
 		return err
@@ -73,10 +75,14 @@ type patient struct {
 	lines *lines
 	asked *asked
 	ctx   context.Context //nolint:containedctx // a Reader gets none
+	ended func()          // is called at the end
 }
 
 func (p *patient) Read(into []byte) (int, error) {
 	n, err := p.lines.Read(into)
+	if err != nil {
+		p.ended()
+	}
 	for err != nil && n == 0 && !p.asked.none() {
 		select {
 		case <-p.asked.changed:

@@ -44,6 +44,8 @@ type task struct {
 	TTL        *int64     `json:"ttlMs"` // null: for as long as the run is kept
 	Poll       int        `json:"pollIntervalMs"`
 	Result     sdk.Result `json:"result,omitempty"`
+
+	InputRequests sdk.InputRequestMap `json:"inputRequests,omitempty"`
 }
 
 func taskOf(record api.Record, resultType string) *task {
@@ -60,8 +62,12 @@ func taskOf(record api.Record, resultType string) *task {
 // taskParams are the parameters of the extension's methods.
 type taskParams struct {
 	sdk.ParamsBase
-	TaskID string `json:"taskId"`
+	TaskID         string               `json:"taskId"`
+	InputResponses sdk.InputResponseMap `json:"inputResponses"` // to tasks/update
 }
+
+// taskRequest asks for something of a task.
+type taskRequest = sdk.ServerRequest[*taskParams]
 
 // emptyResult says that something was done.
 type emptyResult struct {
@@ -70,28 +76,21 @@ type emptyResult struct {
 }
 
 // tasks are runs as the extension tells of them.
-type tasks struct {
-	svc     Service
-	results results
-}
+type tasks struct{ calls *calls }
 
 // addTo adds the methods of the extension to a server.
 func (t tasks) addTo(server *sdk.Server) {
-	methods := map[string]func(context.Context, api.Record) (sdk.Result, error){
-		"tasks/get":    t.get,
-		"tasks/cancel": t.cancel,
-		"tasks/update": func(context.Context, api.Record) (sdk.Result, error) {
-			return nil, invalid("the task has asked for nothing")
-		},
+	methods := map[string]func(context.Context, *taskRequest, api.Record) (sdk.Result, error){
+		"tasks/get": t.get, "tasks/cancel": t.cancel, "tasks/update": t.update,
 	}
 	for name, do := range methods {
 		err := sdk.AddReceivingCustomMethod(server, name,
-			func(ctx context.Context, _ *sdk.ServerSession, params *taskParams) (sdk.Result, error) {
+			func(ctx context.Context, session *sdk.ServerSession, params *taskParams) (sdk.Result, error) {
 				record, err := t.recordOf(ctx, params)
 				if err != nil {
 					return nil, err
 				}
-				return do(ctx, record)
+				return do(ctx, &taskRequest{Session: session, Params: params}, record)
 			})
 		if err != nil {
 			panic(err) // a newer SDK has the method
@@ -105,27 +104,55 @@ func (t tasks) recordOf(ctx context.Context, params *taskParams) (api.Record, er
 	if params == nil || !httpwire.IsRunID(params.TaskID) {
 		return api.Record{}, none
 	}
-	record, err := t.svc.Get(ctx, params.TaskID)
+	record, err := t.calls.svc.Get(ctx, params.TaskID)
 	if fault.Is(err, fault.NotFound) || err == nil && record.Metadata[ClientKey] == "" {
 		return api.Record{}, none
 	}
 	return record, err
 }
 
-func (t tasks) get(ctx context.Context, record api.Record) (sdk.Result, error) {
+func (t tasks) get(ctx context.Context, req *taskRequest, record api.Record) (sdk.Result, error) {
 	task := taskOf(record, "complete")
-	switch record.Outcome {
-	case "":
-	case api.WasCancelled:
+	switch {
+	case record.Outcome == "" && record.Question != nil:
+		return task, t.ask(ctx, req, task)
+	case record.Outcome == "":
+	case record.Outcome == api.WasCancelled:
 		task.Status = "cancelled"
+		if record.Error != nil {
+			task.Message = record.Error.Message
+		}
 	default:
-		task.Status, task.Result = "completed", t.results.of(ctx, record)
+		task.Status, task.Result = "completed", t.calls.results.of(ctx, record)
 	}
 	return task, nil
 }
 
-func (t tasks) cancel(ctx context.Context, record api.Record) (sdk.Result, error) {
-	_, err := t.svc.Cancel(ctx, record.ID, "its MCP client cancelled the task")
+// ask has a task ask its client what its run asks.
+func (t tasks) ask(ctx context.Context, req *taskRequest, task *task) error {
+	requests, refusal, err := t.calls.inputRequests(ctx, task.TaskID, req.ClientCapabilities())
+	switch {
+	case err != nil:
+		return err
+	case refusal != nil:
+		t.calls.giveUp(ctx, task.TaskID, refusal.reason)
+		task.Status, task.Message = "cancelled", refusal.reason+": "+refusal.hint
+	case len(requests) > 0:
+		task.Status, task.InputRequests = "input_required", requests
+	}
+	return nil
+}
+
+// update takes answers to what a task asks.
+func (t tasks) update(ctx context.Context, req *taskRequest, record api.Record) (sdk.Result, error) {
+	if _, err := t.calls.take(ctx, record.ID, req.Params.InputResponses); err != nil {
+		return nil, err
+	}
+	return &emptyResult{ResultType: "complete"}, nil
+}
+
+func (t tasks) cancel(ctx context.Context, _ *taskRequest, record api.Record) (sdk.Result, error) {
+	_, err := t.calls.svc.Cancel(ctx, record.ID, "its MCP client cancelled the task")
 	if err != nil && !fault.Is(err, fault.Conflict) {
 		return nil, err
 	}

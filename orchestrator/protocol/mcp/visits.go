@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"net/http"
 	"sync"
 	"time"
 
@@ -24,10 +25,22 @@ type visit struct {
 	owner  string    // who opened it: it acts for them, and takes their requests alone
 	busy   int       // requests and streams that are open
 	idle   time.Time // since when none is
+	posts  int       // requests that are open, without streams
+	deaf   func()    // says that its client can't answer any more
+	timer  *time.Timer
+}
+
+// post notes requests that begin, or with -1 end. Without any for sessionTime the SDK ends the session.
+func (v *visit) post(n int) {
+	if v.posts += n; v.posts == 0 {
+		v.timer.Reset(sessionTime)
+	} else {
+		v.timer.Stop()
+	}
 }
 
 // enter begins a request of a session. The error is a NotFound fault: it isn't there, or another's.
-func (v *visits) enter(id, owner string) (leave func(), err error) {
+func (v *visits) enter(id, owner, method string) (leave func(), err error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	known := v.byID[id]
@@ -35,10 +48,19 @@ func (v *visits) enter(id, owner string) (leave func(), err error) {
 		return nil, fault.New(fault.NotFound, "there is no such session").
 			WithHint("it is over; begin a new one with initialize")
 	}
+	if method == http.MethodDelete {
+		known.deaf()
+	}
+	if method == http.MethodPost {
+		known.post(1)
+	}
 	known.busy++
 	return func() {
 		v.mu.Lock()
 		defer v.mu.Unlock()
+		if method == http.MethodPost {
+			known.post(-1)
+		}
 		known.busy--
 		known.idle = time.Now()
 	}, nil
@@ -53,12 +75,25 @@ func (v *visits) sessionOf(id string) *sdk.ServerSession {
 	return nil
 }
 
-// add notes a session that was opened; "" is none.
-func (v *visits) add(id, holder, owner string) {
+// add notes a session that was opened; "" is none. deaf is called when its client can't answer any more.
+func (v *visits) add(id, holder, owner string, deaf func()) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if id != "" {
-		v.byID[id] = &visit{holder: holder, owner: owner, idle: time.Now()}
+	if id == "" {
+		deaf()
+		return
+	}
+	v.byID[id] = &visit{
+		holder: holder, owner: owner, idle: time.Now(), deaf: deaf, timer: time.AfterFunc(sessionTime, deaf),
+	}
+}
+
+// close lets go of the sessions. What their clients are asked stays open.
+func (v *visits) close() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for _, known := range v.byID {
+		known.timer.Stop()
 	}
 }
 
@@ -80,6 +115,7 @@ func (v *visits) displace(holder string) (oldest string, err error) {
 	for id, known := range v.byID {
 		switch {
 		case v.sessionOf(id) == nil:
+			known.deaf()
 			delete(v.byID, id)
 			continue
 		case known.holder != holder:
@@ -99,6 +135,7 @@ func (v *visits) displace(holder string) (oldest string, err error) {
 			WithHint("end sessions with DELETE, ask without a session (protocol revision %s), or have "+
 				"mcp_sessions raised", Stateless)
 	}
+	v.byID[oldest].deaf()
 	delete(v.byID, oldest)
 	return oldest, nil
 }
