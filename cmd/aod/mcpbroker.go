@@ -160,7 +160,9 @@ func (c mcpCalls) Await(ctx context.Context, id string) (api.Record, error) {
 }
 
 // AwaitAsked implements mcp.Service: what a called run asks, a person answers at the server.
-func (c mcpCalls) AwaitAsked(ctx context.Context, id string) (api.Record, error) { return c.Await(ctx, id) }
+func (c mcpCalls) AwaitAsked(ctx context.Context, id string) (api.Record, error) {
+	return c.Await(ctx, id)
+}
 
 // Asked implements mcp.Service.
 func (mcpCalls) Asked(context.Context, string) ([]api.Question, error) { return nil, nil }

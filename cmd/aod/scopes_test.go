@@ -214,7 +214,8 @@ func (w *walled) inSession(opener string) func(name, id string) (status int, ans
 	w.Helper()
 	headers := w.mcpSession(opener)
 	return func(name, id string) (int, string) {
-		return w.asks(name, http.MethodPost, "/mcp", `{"jsonrpc":"2.0","id":2,"method":"resources/read","params":{`+strings.ReplaceAll(aboutRun["resources/read"], "ID", id)+`}}`, headers...)
+		status, answer := w.asks(name, http.MethodPost, "/mcp", `{"jsonrpc":"2.0","id":2,"method":"resources/read","params":{`+strings.ReplaceAll(aboutRun["resources/read"], "ID", id)+`}}`, headers...)
+		return status, answer[max(0, strings.LastIndex(answer, "data: ")):] // each event has an id of its own
 	}
 }
 

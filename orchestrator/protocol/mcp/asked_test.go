@@ -268,18 +268,37 @@ func TestAPersonAnswersRightTheSecondTime(t *testing.T) {
 
 func TestWhatIsAnsweredElsewhereIsTakenBack(t *testing.T) {
 	t.Parallel()
-	for _, revision := range []string{"2025-11-25", Stateless} {
-		t.Run(revision, func(t *testing.T) {
+	for _, way := range []string{"http", "stdio"} {
+		t.Run(way, func(t *testing.T) {
+			t.Parallel()
 			f := asking(mayGoOn)
-			p := &person{}
-			p.says = func(*sdk.ElicitParams) (*sdk.ElicitResult, error) {
-				must(t, f.Answer(t.Context(), f.asking.open(idOf(1))[0].ID, api.Answer{Action: "reject", By: "terminal"}))
-				return &sdk.ElicitResult{Action: "accept"}, nil
-			}
-			got := resultText(callHello(t, meet(t, ways["http"](t, New(f, Options{})), revision, p)))
-			if !strings.Contains(got, `{"action":"reject","by":"terminal"}`) {
+			client := sdk.NewClient(&sdk.Implementation{Name: "tester"}, &sdk.ClientOptions{
+				ElicitationHandler: func(ctx context.Context, _ *sdk.ElicitRequest) (*sdk.ElicitResult, error) {
+					must(t, f.Answer(t.Context(), f.asking.open(idOf(1))[0].ID, api.Answer{Action: "reject", By: "terminal"}))
+					<-ctx.Done() // else it waits for ever
+					return nil, ctx.Err()
+				},
+			})
+			session, err := client.Connect(t.Context(), ways[way](t, New(f, Options{})), &sdk.ClientSessionOptions{ProtocolVersion: "2025-11-25"})
+			must(t, err)
+			if got := resultText(callHello(t, session)); !strings.Contains(got, `{"action":"reject","by":"terminal"}`) {
 				t.Errorf("%s", got)
 			}
+			must(t, session.Close())
 		})
+	}
+}
+
+func TestWhoeverAnswersFirstCounts(t *testing.T) {
+	t.Parallel()
+	f := asking(mayGoOn)
+	p := &person{}
+	p.says = func(*sdk.ElicitParams) (*sdk.ElicitResult, error) {
+		must(t, f.Answer(t.Context(), f.asking.open(idOf(1))[0].ID, api.Answer{Action: "reject", By: "terminal"}))
+		return &sdk.ElicitResult{Action: "accept"}, nil
+	}
+	got := resultText(callHello(t, meet(t, ways["http"](t, New(f, Options{})), Stateless, p)))
+	if !strings.Contains(got, `{"action":"reject","by":"terminal"}`) {
+		t.Errorf("%s", got)
 	}
 }

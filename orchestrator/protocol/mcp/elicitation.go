@@ -160,6 +160,9 @@ func flat(form json.RawMessage, revision string) (properties map[string]any, req
 	if schema == nil {
 		return nil, nil, errors.New("its form can't be read")
 	}
+	if len(schema.FilePlaces()) > 0 {
+		return nil, nil, errors.New("a field of its form takes a file")
+	}
 	plain, err := toolSchema(schema.Plain(), "")
 	if err != nil {
 		return nil, nil, err
@@ -197,7 +200,7 @@ var elicitFormats = keywordSet(`email uri date date-time`)
 // flatProperty is a property as the protocol has it; nil: it can't be.
 func flatProperty(property any, definitions map[string]any, revision string) any {
 	m, _ := property.(map[string]any)
-	if m == nil || m["format"] == filePath {
+	if m == nil {
 		return nil
 	}
 	m = inlined(m, definitions)
