@@ -271,11 +271,17 @@ func TestWhatIsAnsweredElsewhereIsTakenBack(t *testing.T) {
 	for _, way := range []string{"http", "stdio"} {
 		t.Run(way, func(t *testing.T) {
 			t.Parallel()
-			f := asking(mayGoOn)
+			f := asking(mayGoOn, whoAsks)
+			takenBack := make(chan struct{})
 			client := sdk.NewClient(&sdk.Implementation{Name: "tester"}, &sdk.ClientOptions{
-				ElicitationHandler: func(ctx context.Context, _ *sdk.ElicitRequest) (*sdk.ElicitResult, error) {
+				ElicitationHandler: func(ctx context.Context, r *sdk.ElicitRequest) (*sdk.ElicitResult, error) {
+					if r.Params.Message == whoAsks.Text {
+						<-takenBack
+						return &sdk.ElicitResult{Action: "decline"}, nil
+					}
+					defer close(takenBack)
 					must(t, f.Answer(t.Context(), f.asking.open(idOf(1))[0].ID, api.Answer{Action: "reject", By: "terminal"}))
-					<-ctx.Done() // else it waits for ever
+					<-ctx.Done()
 					return nil, ctx.Err()
 				},
 			})
