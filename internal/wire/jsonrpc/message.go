@@ -50,9 +50,12 @@ func (m *Message) IsAnswer() bool { return !m.isMethod && m.ID != nil }
 // Size is how many bytes the message has.
 func (m *Message) Size() int { return len(m.text) }
 
-// Param returns a parameter as it was written; nil: it isn't there.
+// Param returns a parameter as it was written; nil: it isn't there. Of one that stands twice, all parameters are it.
 func (m *Message) Param(name string) []byte {
-	known, _ := fields(m.params, name) // what stands twice is refused by who reads it
+	known, err := fields(m.params, name)
+	if err != nil {
+		return m.params
+	}
 	return known[name]
 }
 

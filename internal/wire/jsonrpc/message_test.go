@@ -115,3 +115,30 @@ func FuzzRead(f *testing.F) {
 		}
 	})
 }
+
+func TestAnswersAreToldFromRequests(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]bool{
+		`{"jsonrpc":"2.0","id":1,"result":{}}`: true, `{"jsonrpc":"2.0","id":1,"error":{"code":1,"message":"m"}}`: true,
+		`{"jsonrpc":"2.0","id":1,"method":"ping"}`: false, `{"jsonrpc":"2.0","method":"x"}`: false,
+	} {
+		if m, err := Read([]byte(text)); err != nil || m.IsAnswer() != want || m.Size() != len(text) {
+			t.Errorf("%s: %v, %v", text, m.IsAnswer(), err)
+		}
+	}
+}
+
+func TestParametersAsTheyWereWritten(t *testing.T) {
+	t.Parallel()
+	for params, want := range map[string]string{
+		`{"a": {"b":1}}`: `{"b":1}`, `{"b":1}`: "", `[1]`: "", `{"a":1,"a":2}`: `{"a":1,"a":2}`,
+	} {
+		m, err := Read([]byte(`{"jsonrpc":"2.0","id":1,"method":"x","params":` + params + `}`))
+		if err != nil || string(m.Param("a")) != want {
+			t.Errorf("%s: %s, %v", params, m.Param("a"), err)
+		}
+	}
+	if m, _ := Read([]byte(`{"jsonrpc":"2.0","id":1,"method":"x"}`)); m.Param("a") != nil {
+		t.Error("a request without parameters has one")
+	}
+}

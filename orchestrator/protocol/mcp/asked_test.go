@@ -136,15 +136,16 @@ func TestWhatIsShownOfAQuestion(t *testing.T) {
 		question api.Question
 		want     string
 	}{
-		{mayGoOn, `{"mode":"form","message":"May it?\n\ncost: 12\n\nfile: a.txt","requestedSchema":{"properties":{},"type":"object"}}`},
-		{whoAsks, `{"mode":"form","message":"Who?","requestedSchema":{"properties":{"answer":{"type":"string"}},"required":["answer"],"type":"object"}}`},
+		{mayGoOn, `{"mode":"form","message":"hello asks: May it?\n\ncost: 12\n\nfile: a.txt","requestedSchema":{"properties":{},"type":"object"}}`},
+		{whoAsks, `{"mode":"form","message":"hello asks: Who?","requestedSchema":{"properties":{"answer":{"type":"string"}},"required":["answer"],"type":"object"}}`},
 		{
 			whichOne,
-			`{"mode":"form","message":"Which?","requestedSchema":{"properties":{"answer":{"enum":["approve","revise","reject"],"title":"Answer","type":"string"},` +
+			`{"mode":"form","message":"hello asks: Which?","requestedSchema":{"properties":{"answer":{"enum":["approve","revise","reject"],"title":"Answer","type":"string"},` +
 				`"remarks":{"maxLength":9,"type":"string"},"sure":{"type":"boolean"},"times":{"type":"integer"},"tone":{"enum":["dry","warm"],"type":"string"}},` +
 				`"required":["answer"],"type":"object"}}`,
 		},
 	} {
+		c.question.Unit = "hello"
 		e, refusal := elicit(c.question, Stateless)
 		raw, err := json.Marshal(e.params)
 		if refusal != nil || err != nil || string(raw) != c.want {
@@ -164,7 +165,7 @@ func TestARunThatNobodyAnswersIsCancelledAndSaysWhy(t *testing.T) {
 			"a client that shows no forms":  {mayGoOn, nil, "declares the capability `elicitation`"},
 			"a form that holds objects":     {nested, says("accept", nil), "what no form of MCP can hold"},
 			"a person who closes it":        {mayGoOn, says("cancel", nil), "a person dismissed what it asks"},
-			"no to what has no such answer": {options, says("decline", nil), "a person declined what it asks"},
+			"no to what has no such answer": {options, says("decline", nil), "a person declined"},
 		} {
 			t.Run(name, func(t *testing.T) {
 				f := asking(c.question)
@@ -191,7 +192,7 @@ func TestTwoQuestionsAtOnce(t *testing.T) {
 			both.Done()
 			both.Wait() // both are shown at the same time
 			p.mu.Lock()
-			if strings.HasPrefix(params.Message, "Who") {
+			if strings.HasSuffix(params.Message, "Who?") {
 				return &sdk.ElicitResult{Action: "accept", Content: map[string]any{"answer": "Ada"}}, nil
 			}
 			return &sdk.ElicitResult{Action: "accept"}, nil
@@ -275,7 +276,7 @@ func TestWhatIsAnsweredElsewhereIsTakenBack(t *testing.T) {
 			takenBack := make(chan struct{})
 			client := sdk.NewClient(&sdk.Implementation{Name: "tester"}, &sdk.ClientOptions{
 				ElicitationHandler: func(ctx context.Context, r *sdk.ElicitRequest) (*sdk.ElicitResult, error) {
-					if r.Params.Message == whoAsks.Text {
+					if strings.HasSuffix(r.Params.Message, whoAsks.Text) {
 						<-takenBack
 						return &sdk.ElicitResult{Action: "decline"}, nil
 					}

@@ -8,6 +8,7 @@
 //	               speak the protocol, each revision as it wants
 //	catalogue      makes tools of units
 //	calls          make runs of calls: arguments with their files, progress, results
+//	dialog, rounds ask people what runs ask: while a call goes on, and in the answer to it
 //	tasks          tell of long calls later, by the runs' ids
 //
 // It is the only importer of the protocol's SDK. It knows the orchestrator by the Service

@@ -79,19 +79,19 @@ const (
 	maxMessage = 32 << 10
 )
 
-// textOf is the text of a question, with what it shows.
+// textOf is the text of a question, with who asks and what it shows.
 func textOf(q api.Question) string {
 	var shown map[string]json.RawMessage
 	_ = json.Unmarshal(q.Show, &shown) // nothing is shown otherwise
-	text := q.Text
+	texts := []string{q.Unit + " asks: " + q.Text}
 	for _, name := range slices.Sorted(maps.Keys(shown)) {
 		value := string(shown[name])
 		if strings.HasPrefix(value, `"`) {
 			value = strictjson.Text(shown[name])
 		}
-		text += "\n\n" + name + ": " + fault.Clip(value, maxShown)
+		texts = append(texts, name+": "+fault.Clip(value, maxShown))
 	}
-	return fault.Clip(text, maxMessage)
+	return fault.Clip(strings.Join(texts, "\n\n"), maxMessage)
 }
 
 // again is the elicitation with the reason why an answer before wasn't taken.

@@ -96,7 +96,7 @@ func (x *fakeQuestions) tell(ctx context.Context, run string, yield func(api.Eve
 // ask has a run ask something.
 func (f *fakeService) ask(r *api.Record, q api.Question) {
 	f.asking.change(func() {
-		q.Run, q.ID = r.ID, fmt.Sprintf("0198c0de-0000-7000-9000-%012d", len(f.asking.all)+1)
+		q.Run, q.Unit, q.ID = r.ID, r.Unit, fmt.Sprintf("0198c0de-0000-7000-9000-%012d", len(f.asking.all)+1)
 		f.asking.all = append(f.asking.all, &fakeQuestion{Question: q})
 	})
 }

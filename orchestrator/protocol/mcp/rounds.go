@@ -125,7 +125,8 @@ func (r *rounds) end(ctx context.Context, req *sdk.CallToolRequest) (state round
 	defer r.mu.Unlock()
 	known, waits := r.open[state.Run]
 	if !waits || known.nonce != state.Nonce || !time.Now().Before(known.ends) {
-		return state, invalid("requestState is used up, or too old: `aod answer` answers what the run %s asks", state.Run)
+		return state, invalid("requestState is used up, or too old: `aod answer` answers what the run %s asks",
+			state.Run)
 	}
 	delete(r.open, state.Run)
 	return state, nil

@@ -163,7 +163,7 @@ func TestWhatAClientLeavesOutIsAskedAgain(t *testing.T) {
 	open := f.asking.open(idOf(1))
 	one := fmt.Sprintf(`{%q:{"action":"accept"},"unknown":{"action":"accept"}}`, open[0].ID)
 	second := inputOf(t, call(t, s, "hello", back(first.RequestState, one)))
-	if asked := second.InputRequests[open[1].ID]; len(second.InputRequests) != 1 || asked.Method != "elicitation/create" || asked.Params.Message != "Who?" {
+	if asked := second.InputRequests[open[1].ID]; len(second.InputRequests) != 1 || asked.Method != "elicitation/create" || asked.Params.Message != "hello asks: Who?" {
 		t.Errorf("%v", second)
 	}
 	if w := call(t, s, "hello", back(second.RequestState, fmt.Sprintf(`{%q:{"action":"accept","content":{"answer":"Ada"}}}`, open[1].ID))); !contains(w, `"resultType":"complete"`, `"form":{"answer":"Ada"}`) && !contains(w, `"form":{"answer":"Ada"}`) {

@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/agent-on-demand/aod/api/fault"
 )
@@ -19,7 +20,7 @@ var (
 	}
 	gone      = &unanswered{"it asks a person, and its MCP client has gone", "call again, and stay until it is over"}
 	dismissed = &unanswered{"a person dismissed what it asks", "call again to be asked again"}
-	declined  = &unanswered{"a person declined what it asks, for which it has no answer", "call again to be asked again"}
+	declined  = &unanswered{"a person declined, which is no answer to what it asks", "call again to be asked again"}
 	misfilled = &unanswered{
 		"its MCP client gave no answer that fits what it asks", "the answer has to keep requestedSchema; " + elsewhere,
 	}
@@ -37,14 +38,11 @@ func (u *unanswered) problem(run string) problem {
 
 // whyNot is the text of a fault, for a person who has to answer again.
 func whyNot(err error) string {
+	const most = 5 // findings
 	public := fault.Public(err)
-	text := public.Msg
-	for i, finding := range public.Findings {
-		const most = 5
-		if i == most {
-			break
-		}
-		text += "; " + finding.Message
+	texts := []string{public.Msg}
+	for _, finding := range public.Findings[:min(most, len(public.Findings))] {
+		texts = append(texts, finding.Message)
 	}
-	return text
+	return strings.Join(texts, "; ")
 }

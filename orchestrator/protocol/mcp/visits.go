@@ -116,6 +116,7 @@ func (v *visits) displace(holder string) (oldest string, err error) {
 		switch {
 		case v.sessionOf(id) == nil:
 			known.deaf()
+			known.timer.Stop()
 			delete(v.byID, id)
 			continue
 		case known.holder != holder:
@@ -136,6 +137,7 @@ func (v *visits) displace(holder string) (oldest string, err error) {
 				"mcp_sessions raised", Stateless)
 	}
 	v.byID[oldest].deaf()
+	v.byID[oldest].timer.Stop()
 	delete(v.byID, oldest)
 	return oldest, nil
 }
