@@ -107,6 +107,42 @@ func TestAPersonAnswersByMCP(t *testing.T) {
 	}
 }
 
+// publishing asks a person who has to say why.
+const publishing = `
+nodes:
+  a:
+    ask: Publish ${{ input.n }}?
+    show: {n: "${{ input.n }}"}
+    form: {type: object, properties: {why: {type: string}}, required: [why]}
+    next: {approve: end, reject: b}
+  b: {set: {no: true}}
+output: {no: "${{ state.no ?? false }}"}
+`
+
+func TestAPersonAnswersAFlowByMCP(t *testing.T) {
+	t.Parallel()
+	s := newInside(t)
+	s.addFlow("publishing", "", publishing)
+	s.start()
+	for _, revision := range []string{"2026-07-28", "2025-11-25"} {
+		var shown *sdk.ElicitParams
+		session := s.speaksMCP(s.atHTTP(), revision, func(params *sdk.ElicitParams) *sdk.ElicitResult {
+			shown = params
+			return &sdk.ElicitResult{Action: "accept", Content: map[string]any{"answer": "reject", "why": "it rains"}}
+		})
+		result, err := session.CallTool(t.Context(), &sdk.CallToolParams{Name: "publishing", Arguments: map[string]any{"n": 7}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := json.Marshal(result.StructuredContent); err != nil || string(got) != `{"no":true}` {
+			t.Errorf("%s: %s %v", revision, got, err)
+		}
+		if shown.Message != "publishing asks: Publish 7?\n\nn: 7" {
+			t.Errorf("%s: %q", revision, shown.Message)
+		}
+	}
+}
+
 func TestAClientAtStdioTakesItsQuestionsWithIt(t *testing.T) {
 	t.Parallel()
 	s := newAskServer(t)

@@ -41,12 +41,16 @@ func elicit(q api.Question, revision string) (e elicitation, refusal *unanswered
 			return e, noForm(err)
 		}
 	}
-	e.rejected = slices.Contains(q.Answers, handoff.Reject) && (q.Kind != "" || len(required) == 0)
+	knowsNo := slices.Contains(q.Answers, handoff.Reject)
+	e.rejected = knowsNo && (q.Kind != "" || len(required) == 0) // who declines fills in nothing
 	properties := maps.Clone(e.fields)
 	if properties == nil {
 		properties = map[string]any{}
 	}
-	if e.accepted = onlyConsent(q.Answers); e.accepted == "" {
+	if e.rejected || !knowsNo {
+		e.accepted = onlyConsent(q.Answers)
+	}
+	if e.accepted == "" {
 		for e.choice = handoff.Reply; properties[e.choice] != nil; e.choice += "_" {
 			continue
 		}
@@ -64,11 +68,8 @@ func elicit(q api.Question, revision string) (e elicitation, refusal *unanswered
 // onlyConsent is the one answer that isn't no; "": there are several.
 func onlyConsent(answers []string) string {
 	consents := slices.DeleteFunc(slices.Clone(answers), func(a string) bool { return a == handoff.Reject })
-	switch {
-	case len(consents) == 1:
+	if len(consents) == 1 {
 		return consents[0]
-	case len(answers) == 1:
-		return answers[0]
 	}
 	return ""
 }

@@ -90,6 +90,10 @@ func TestAFlowThatNeedsItsFormTakesNoBareNo(t *testing.T) {
 	if _, refusal, _ := e.answer(&sdk.ElicitResult{Action: "decline"}); refusal != declined {
 		t.Errorf("%v", refusal)
 	}
+	got, _, err := e.answer(&sdk.ElicitResult{Action: "accept", Content: map[string]any{"answer": "reject", "why": "late"}})
+	if err != nil || got.Action != "reject" || string(got.Form) != `{"why":"late"}` {
+		t.Errorf("%+v %v", got, err)
+	}
 }
 
 // FuzzElicitation makes forms of questions of strangers, and answers of what strangers say: a form is flat, and an
