@@ -168,7 +168,14 @@ func TestADroppedStreamLeavesItsQuestionOpen(t *testing.T) {
 			x := newStreaming(t, s)
 			asked := x.droppedWhileAsking()
 			answer(x, f, asked)
-			response := x.send(t.Context(), http.MethodGet, "", "Last-Event-ID: "+asked.id)
+			var response *http.Response
+			testkit.Eventually(t, "the server sees that the stream is cut", func() bool {
+				response = x.send(t.Context(), http.MethodGet, "", "Last-Event-ID: "+asked.id)
+				if response.StatusCode != http.StatusOK {
+					_ = response.Body.Close()
+				}
+				return response.StatusCode == http.StatusOK
+			})
 			defer response.Body.Close()
 			if got := next(t, bufio.NewReader(response.Body), `"result"`); !bytes.Contains(got.data, []byte(`\"action\":\"approve\"`)) || !bytes.Contains(got.data, []byte(`"id":7`)) {
 				t.Errorf("%s", got.data)
