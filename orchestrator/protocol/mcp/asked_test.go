@@ -216,13 +216,11 @@ func TestHostileAnswersAreNotTaken(t *testing.T) {
 			})
 		})
 	}
-	for name, size := range map[string]int{"larger than a form": 3 << 19, "larger than an answer": 5 << 19} {
-		for _, way := range []string{"http", "stdio"} {
-			t.Run(name+" "+way, func(t *testing.T) {
-				t.Parallel()
-				isNotTaken(t, ways[way], "2025-11-25", map[string]any{"answer": strings.Repeat("x", size)})
-			})
-		}
+	for way, size := range map[string]int{"http": 1<<20 + 1, "stdio": 2<<20 + 1} { // larger than a form, than an answer
+		t.Run("large "+way, func(t *testing.T) {
+			t.Parallel()
+			isNotTaken(t, ways[way], "2025-11-25", map[string]any{"answer": strings.Repeat("x", size)})
+		})
 	}
 }
 
