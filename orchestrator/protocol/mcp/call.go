@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -26,6 +25,7 @@ type calls struct {
 	catalogue *catalogue
 	arguments arguments
 	results   results
+	people    people
 	rounds    *rounds
 	spans     bool // each call has a span
 	logger    *slog.Logger
@@ -115,7 +115,7 @@ func (c *calls) follow(ctx context.Context, req *sdk.CallToolRequest, record api
 		return refused(ctx, fault.New(fault.Unavailable, "the server ends before the run does").
 			WithHint("the run goes on"), id)
 	case ctx.Err() != nil:
-		c.giveUp(ctx, id, "its MCP client gave up")
+		c.people.giveUp(ctx, id, "its MCP client gave up")
 		return nil, &jsonrpc.Error{Code: codeCancelled, Message: "the request was cancelled"}
 	case err != nil && (!tasks || wait.Err() == nil):
 		return refused(ctx, err, id)
@@ -136,25 +136,76 @@ func (c *calls) await(
 		record, err = c.svc.AwaitAsked(ctx, id)
 		return record, nil, err
 	}
-	stop := c.converse(ctx, req, id)
+	stop := c.people.converse(ctx, req, id)
 	record, err = c.svc.Await(ctx, id)
 	return record, stop(), err
 }
 
-// codeCancelled is the code of a request that its client gave up; it hardly ever reads it.
-const codeCancelled = -32800
+// asked answers a call whose run asks something.
+func (c *calls) asked(ctx context.Context, req *sdk.CallToolRequest, record api.Record) (sdk.Result, error) {
+	requests, refusal, err := c.people.inputRequests(ctx, record.ID, req.ClientCapabilities())
+	switch {
+	case err != nil:
+		return refused(ctx, err, record.ID)
+	case hearingOf(ctx).Err() != nil:
+		refusal = gone
+	}
+	switch {
+	case refusal != nil:
+		c.people.giveUp(ctx, record.ID, refusal.reason)
+		return refusal.problem(record.ID).result(), nil
+	case len(requests) == 0: // somebody has answered it
+		return c.follow(ctx, req, record)
+	case knowsTasks(req):
+		return taskOf(record, "task"), nil // which says what it asks
+	}
+	questions := make([]string, 0, len(requests))
+	for id := range requests {
+		questions = append(questions, id)
+	}
+	return &inputRequired{
+		ResultType: "input_required", InputRequests: requests,
+		RequestState: c.rounds.begin(ctx, req, record.ID, questions),
+	}, nil
+}
 
-// cancelTime is how long cancelling a run may take.
-const cancelTime = 10 * time.Second
+// comeBack goes on with a call whose client comes back with answers.
+func (c *calls) comeBack(ctx context.Context, req *sdk.CallToolRequest) (sdk.Result, error) {
+	state, err := c.rounds.end(ctx, req)
+	if err != nil {
+		return nil, err
+	}
+	record, err := c.svc.Get(ctx, state.Run)
+	if err != nil {
+		c.rounds.reopen(ctx, state)
+		return refused(ctx, err, "")
+	}
+	given := sdk.InputResponseMap{}
+	for _, id := range state.Questions {
+		if response := req.Params.InputResponses[id]; response != nil {
+			given[id] = response
+		}
+	}
+	refusal, err := c.people.take(ctx, state.Run, given)
+	switch {
+	case err != nil:
+		c.rounds.reopen(ctx, state)
+		return nil, err
+	case refusal != nil:
+		return refusal.problem(state.Run).result(), nil
+	}
+	return c.follow(ctx, req, record)
+}
 
-// giveUp cancels a run that nobody waits for any more, or answers.
-func (c *calls) giveUp(ctx context.Context, id, reason string) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cancelTime)
-	defer cancel()
-	if _, err := c.svc.Cancel(ctx, id, reason); err != nil && !fault.Is(err, fault.Conflict) {
-		c.logger.WarnContext(ctx, "run not cancelled", "run", id, fault.LogAttr(err))
+// leave cancels the runs that ask clients who can't come back any more.
+func (c *calls) leave(ctx context.Context) {
+	for _, run := range c.rounds.left() {
+		c.people.giveUp(ctx, run, gone.reason)
 	}
 }
+
+// codeCancelled is the code of a request that its client gave up; it hardly ever reads it.
+const codeCancelled = -32800
 
 func invalid(format string, args ...any) error {
 	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fault.New(fault.Input, format, args...).Msg}

@@ -14,7 +14,7 @@ import (
 // dialog asks a client what a run asks while a call of it goes on, by requests of the server's own: revisions before
 // Stateless have them.
 type dialog struct {
-	calls   *calls
+	people  people
 	run     string
 	session *sdk.ServerSession
 	version string
@@ -26,9 +26,9 @@ type dialog struct {
 
 // converse asks the client of a call what its run asks, until stop is called. stop returns why the run was cancelled;
 // nil: it wasn't.
-func (c *calls) converse(ctx context.Context, req *sdk.CallToolRequest, run string) (stop func() *unanswered) {
+func (p people) converse(ctx context.Context, req *sdk.CallToolRequest, run string) (stop func() *unanswered) {
 	ctx, cancel := context.WithCancel(ctx)
-	d := &dialog{calls: c, run: run, session: req.Session, version: req.ProtocolVersion(), hearing: hearingOf(ctx)}
+	d := &dialog{people: p, run: run, session: req.Session, version: req.ProtocolVersion(), hearing: hearingOf(ctx)}
 	var done sync.WaitGroup
 	done.Go(func() {
 		_ = httpwire.Catch(func() error { d.follow(ctx); return nil }) // nobody waits for it
@@ -45,7 +45,7 @@ func (d *dialog) follow(ctx context.Context) {
 	var asking sync.WaitGroup
 	defer asking.Wait()
 	open := map[string]context.CancelFunc{}
-	events, wait := httpwire.Pump(ctx, d.calls.svc.Events(ctx, d.run, 0))
+	events, wait := httpwire.Pump(ctx, d.people.svc.Events(ctx, d.run, 0))
 	defer wait()
 	for item := range events {
 		data, err := item.Value.Decode()
@@ -99,12 +99,12 @@ func (d *dialog) ask(ctx context.Context, id string) {
 			return
 		}
 		if err == nil {
-			err = d.calls.svc.Answer(ctx, id, answer)
+			err = d.people.svc.Answer(ctx, id, answer)
 		}
 		if err == nil || fault.Is(err, fault.Conflict) || ctx.Err() != nil { // somebody else was faster
 			return
 		}
-		d.calls.logger.DebugContext(ctx, "answer not taken", "run", d.run, fault.LogAttr(err))
+		d.people.logger.DebugContext(ctx, "answer not taken", "run", d.run, fault.LogAttr(err))
 		why = whyNot(err)
 	}
 	d.refuse(ctx, misfilled)
@@ -112,9 +112,9 @@ func (d *dialog) ask(ctx context.Context, id string) {
 
 // elicitation is what a client is asked by a question; open says that it is to be asked.
 func (d *dialog) elicitation(ctx context.Context, id string) (e elicitation, open bool) {
-	questions, err := d.calls.svc.Asked(ctx, d.run)
+	questions, err := d.people.svc.Asked(ctx, d.run)
 	if err != nil && ctx.Err() == nil {
-		d.calls.logger.WarnContext(ctx, "question not read", "run", d.run, fault.LogAttr(err))
+		d.people.logger.WarnContext(ctx, "question not read", "run", d.run, fault.LogAttr(err))
 	}
 	for _, q := range questions {
 		if q.ID != id {
@@ -141,7 +141,7 @@ func (d *dialog) refuse(ctx context.Context, why *unanswered) {
 	}
 	d.mu.Unlock()
 	if first {
-		d.calls.giveUp(ctx, d.run, why.reason)
+		d.people.giveUp(ctx, d.run, why.reason)
 	}
 }
 

@@ -17,6 +17,14 @@ import (
 	"github.com/agent-on-demand/aod/internal/wire/httpwire"
 )
 
+// inputRequired answers a call whose client has to come back with answers.
+type inputRequired struct {
+	sdk.ResultBase
+	ResultType    string              `json:"resultType"`
+	InputRequests sdk.InputRequestMap `json:"inputRequests"`
+	RequestState  string              `json:"requestState"`
+}
+
 // rounds are the calls that wait for their clients to come back with answers. What names such a call is held by the
 // client meanwhile: it is signed, good once, for a time, and for whoever made the call.
 type rounds struct {

@@ -39,7 +39,7 @@ func New(svc Service, opts Options) *Server {
 	results := results{svc: svc, files: runFiles{svc}, out: opts.Out, url: opts.URL, logger: opts.Logger}
 	s := &Server{opts: opts, catalogue: known, calls: &calls{
 		svc: svc, catalogue: known, arguments: arguments{results.files, opts.Files}, results: results,
-		rounds: newRounds(), spans: opts.Spans, logger: opts.Logger,
+		people: people{svc, opts.Logger}, rounds: newRounds(), spans: opts.Spans, logger: opts.Logger,
 	}}
 	capabilities := &sdk.ServerCapabilities{
 		Tools:     &sdk.ToolCapabilities{ListChanged: true},

@@ -130,12 +130,12 @@ func (t tasks) get(ctx context.Context, req *taskRequest, record api.Record) (sd
 
 // ask has a task ask its client what its run asks.
 func (t tasks) ask(ctx context.Context, req *taskRequest, task *task) error {
-	requests, refusal, err := t.calls.inputRequests(ctx, task.TaskID, req.ClientCapabilities())
+	requests, refusal, err := t.calls.people.inputRequests(ctx, task.TaskID, req.ClientCapabilities())
 	switch {
 	case err != nil:
 		return err
 	case refusal != nil:
-		t.calls.giveUp(ctx, task.TaskID, refusal.reason)
+		t.calls.people.giveUp(ctx, task.TaskID, refusal.reason)
 		task.Status, task.Message = "cancelled", refusal.reason+": "+refusal.hint
 	case len(requests) > 0:
 		task.Status, task.InputRequests = "input_required", requests
@@ -145,7 +145,7 @@ func (t tasks) ask(ctx context.Context, req *taskRequest, task *task) error {
 
 // update takes answers to what a task asks.
 func (t tasks) update(ctx context.Context, req *taskRequest, record api.Record) (sdk.Result, error) {
-	if _, err := t.calls.take(ctx, record.ID, req.Params.InputResponses); err != nil {
+	if _, err := t.calls.people.take(ctx, record.ID, req.Params.InputResponses); err != nil {
 		return nil, err
 	}
 	return &emptyResult{ResultType: "complete"}, nil
