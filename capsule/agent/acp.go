@@ -67,6 +67,9 @@ func (p acp) hear(document any, s State, said *speech) meaning {
 		said.part()
 		return meaning{ask: p.permission(m)}
 	}
+	if m.id != nil {
+		said.part()
+	}
 	return rpcUnasked(m)
 }
 
@@ -124,10 +127,12 @@ func (acp) update(update any, s State, said *speech) []Event {
 	e := Event{Kind: EventProgress, Text: textAt(update, "sessionUpdate"), Raw: encode(update)}
 	switch e.Text {
 	case "agent_message_chunk":
-		if text, is := at(update, "content", "text").(string); is {
-			said.add(text, textAt(update, "messageId"))
-			e.Kind, e.Text = EventText, text
+		if more, is := at(update, "content", "text").(string); is {
+			said.add(more, text(at(update, "messageId")))
+			e.Kind, e.Text = EventText, more
 		}
+	case "user_message_chunk":
+		said.part()
 	case "agent_thought_chunk":
 		said.part()
 		e.Kind, e.Text = EventThought, textAt(update, "content", "text")

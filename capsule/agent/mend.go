@@ -2,12 +2,14 @@ package agent
 
 import (
 	"bytes"
+	"encoding/hex"
 	"fmt"
 )
 
 // mend makes JSON of what programs write in its place: a byte order mark, a terminal's colours and
-// other control characters around values are left out, those in strings are escaped, NaN and
-// Infinity become null, and bytes that are no UTF-8 become U+FFFD. What else is wrong stays.
+// other control characters around values are left out, those in strings are escaped, as is a backslash
+// that escapes nothing, NaN and Infinity become null, and bytes that are no UTF-8 become U+FFFD. What else is
+// wrong stays.
 func mend(text []byte) []byte {
 	text = bytes.ToValidUTF8(text, []byte("\uFFFD"))
 	mended := make([]byte, 0, len(text))
@@ -24,7 +26,7 @@ func mend(text []byte) []byte {
 			}
 			as = text[:n]
 			if quoted && text[0] == '\\' && len(text) > 1 {
-				n, as = 2, text[:2]
+				n, as = escape(text)
 			}
 			quoted = quoted != (text[0] == '"')
 		}
@@ -38,8 +40,21 @@ func isPlain(c byte) bool {
 	return c >= 0x20 && c < 0x80 && !bytes.ContainsRune([]byte(`"\NI-`), rune(c))
 }
 
+// escape returns how many bytes of a string, from a backslash on, belong together, and what stands for them.
+func escape(text []byte) (n int, as []byte) {
+	known := bytes.IndexByte([]byte(`"\/bfnrtu`), text[1]) >= 0
+	if text[1] == 'u' {
+		_, err := hex.DecodeString(string(text[2:min(6, len(text))]))
+		known = err == nil && len(text) >= 6
+	}
+	if !known {
+		return 1, []byte(`\\`)
+	}
+	return 2, text[:2]
+}
+
 // nonNumbers are what JSON has no number for.
-var nonNumbers = [][]byte{[]byte("NaN"), []byte("Infinity"), []byte("-Infinity")}
+var nonNumbers = [][]byte{[]byte("NaN"), []byte("Infinity"), []byte("-Infinity"), []byte("-NaN")}
 
 // oddity returns how many bytes of a text aren't JSON, and what stands for them.
 func oddity(text []byte, quoted bool) (n int, as []byte) {

@@ -89,6 +89,8 @@ func TestOneOddCharacterLosesNoResult(t *testing.T) {
 		"a repeated key":          {`{"type":"result","result":"x","result":"R"}`, "R"},
 		"a number beyond doubles": {`{"type":"result","result":"R","n":1e400,"m":` + strings.Repeat("9", 500) + `}`, "R"},
 		"another encoding":        {"{\"type\":\"result\",\"result\":\"caf\xe9\"}", "caf\uFFFD"},
+		"a path of Windows":       {`{"type":"result","x":"\d","result":"C:\Users\'s \u12 \"` + "\\\\" + `"}`, `C:\Users\'s \u12 "\`},
+		"-NaN":                    {`{"type":"result","x":-NaN,"result":"R"}`, "R"},
 		"all at once":             {"\uFEFF\x1b[0m{\"type\":\"result\",\"n\":NaN,\"n\":1,\"result\":\"\\ud83d\t\xe9\"}", "\uFFFD\t\uFFFD"},
 		"a large one":             {`{"type":"result","n":NaN,"x":"` + strings.Repeat("x", 3*maxValues) + `","result":"R"}`, "R"},
 	} {
@@ -168,6 +170,12 @@ func TestMessagesHaveBoundaries(t *testing.T) {
 		"two ids":                    {[]string{chunk("a", `"messageId":"1",`), chunk("b", `"messageId":"2",`), chunk("c", `"messageId":"2",`)}, "a\n\nbc"},
 		"one id over a tool":         {[]string{chunk("a", `"messageId":"1",`), update("tool_call"), chunk("b", `"messageId":"1",`)}, "ab"},
 		"a tool before all":          {[]string{update("tool_call"), chunk("", ""), chunk("a", ""), update("tool_call")}, "a"},
+		"ids that are numbers":       {[]string{chunk("a", `"messageId":1,`), chunk("b", `"messageId":2,`), chunk("c", `"messageId":2,`)}, "a\n\nbc"},
+		"an id that is null":         {[]string{chunk("a", `"messageId":null,`), chunk("b", `"messageId":null,`)}, "ab"},
+		"a message of the user":      {[]string{chunk("a", ""), update("user_message_chunk"), chunk("b", "")}, "a\n\nb"},
+		"behind a request for a file": {[]string{
+			chunk("I read.", ""), `{"jsonrpc":"2.0","id":7,"method":"fs/read_text_file","params":{"sessionId":"S","path":"/x"}}`, chunk("It is 4.", ""),
+		}, "I read.\n\nIt is 4."},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := prompts(acpAgent, `"session/prompt"`, append(c.said, acpDone))
@@ -176,12 +184,28 @@ func TestMessagesHaveBoundaries(t *testing.T) {
 			}
 		})
 	}
-	said := func(text, more string) string {
-		return `{"type":"assistant",` + more + `"message":{"content":[{"type":"text","text":"` + text + `"}]}}`
+	said := func(content, more string) string {
+		return `{"type":"assistant",` + more + `"message":{"id":"m","content":` + content + `}}`
 	}
-	p := prompts(lineAgent, `"type":"user"`, []string{said("a", ""), said("of a subagent", `"parent_tool_use_id":"t",`), said("b", ""), `{"type":"result"}`})
-	if reply, err := dialogOf(t, StreamJSON, p, State{}, &journal{}).Turn(t.Context(), "hello"); err != nil || reply.Text != "ab" {
-		t.Errorf("of lines: %q, %v", reply.Text, err)
+	const a, b = `[{"type":"text","text":"a"}]`, `[{"type":"text","text":"b"}]`
+	another := strings.ReplaceAll(said(b, ""), `"id":"m"`, `"id":"n"`)
+	for name, c := range map[string]struct {
+		said []string
+		want string
+	}{
+		"of a subagent":         {[]string{said(a, ""), said(`[{"type":"text","text":"x"}]`, `"parent_tool_use_id":"t",`), said(b, "")}, "ab"},
+		"of two ids":            {[]string{said(a, ""), another}, "a\n\nb"},
+		"of no ids":             {[]string{strings.ReplaceAll(said(a, ""), `"id":"m",`, ""), another}, "ab"},
+		"behind a tool":         {[]string{said(a, ""), said(`[{"type":"tool_use","id":"t","name":"ls"}]`, ""), said(b, "")}, "a\n\nb"},
+		"behind its result":     {[]string{said(a, ""), `{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"t"}]}}`, said(b, "")}, "a\n\nb"},
+		"around a thought":      {[]string{said(`[{"type":"text","text":"a"},{"type":"thinking","thinking":"x"},{"type":"text","text":"b"}]`, "")}, "a\n\nb"},
+		"a text as a content":   {[]string{said(`"a"`, "")}, "a"},
+		"an object as a result": {[]string{said(a, ""), `{"type":"result","result":{"a":1}}`}, `{"a":1}`},
+	} {
+		p := prompts(lineAgent, `"type":"user"`, append(c.said, `{"type":"result"}`))
+		if reply, err := dialogOf(t, StreamJSON, p, State{}, &journal{}).Turn(t.Context(), "hello"); err != nil || reply.Text != c.want {
+			t.Errorf("lines, %s: %q, %v", name, reply.Text, err)
+		}
 	}
 }
 

@@ -43,6 +43,9 @@ func (p streamJSON) hear(line any, s State, said *speech) meaning {
 	case kind == "assistant":
 		return meaning{events: assistantEvents(line, said)}
 	case kind == "user":
+		if !ofSubagent(line) {
+			said.end()
+		}
 		return meaning{events: toolResults(line)}
 	case kind == "result" && s.Pending != "":
 		return p.result(line, said.text.String())
@@ -64,18 +67,20 @@ func (p streamJSON) hear(line any, s State, said *speech) meaning {
 // assistantEvents are what a message of the model has: text, thoughts and calls of tools. What it
 // says to a tool of its own isn't the answer.
 func assistantEvents(line any, said *speech) (events []Event) {
-	if textAt(line, "parent_tool_use_id") != "" {
+	if ofSubagent(line) {
 		said = &speech{}
 	}
-	for _, block := range listAt(line, "message", "content") {
+	for _, block := range contentOf(line) {
 		e := Event{Raw: encode(block)}
 		switch textAt(block, "type") {
 		case "text":
 			e.Kind, e.Text = EventText, textAt(block, "text")
-			said.add(e.Text, "")
+			said.add(e.Text, textAt(line, "message", "id"))
 		case "thinking":
+			said.end()
 			e.Kind, e.Text = EventThought, textAt(block, "thinking")
 		case "tool_use":
+			said.end()
 			e.Kind, e.Text, e.ID = EventTool, textAt(block, "name"), textAt(block, "id")
 		default:
 			e.Kind, e.Text = EventProgress, textAt(block, "type")
@@ -83,6 +88,16 @@ func assistantEvents(line any, said *speech) (events []Event) {
 		events = append(events, e)
 	}
 	return events
+}
+
+func ofSubagent(line any) bool { return textAt(line, "parent_tool_use_id") != "" }
+
+// contentOf returns the blocks of a message: a text alone is one.
+func contentOf(line any) []any {
+	if text := textAt(line, "message", "content"); text != "" {
+		return []any{map[string]any{"type": "text", "text": text}}
+	}
+	return listAt(line, "message", "content")
 }
 
 // toolResults are what the program's tools gave.
@@ -98,7 +113,7 @@ func toolResults(line any) (events []Event) {
 // result is the end of a turn.
 func (streamJSON) result(line any, said string) meaning {
 	end := &ending{reply: Reply{
-		Text: cmp.Or(text(at(line, structuredOutput)), textAt(line, "result"), said),
+		Text: cmp.Or(text(at(line, structuredOutput)), text(at(line, "result")), said),
 		Stop: fault.Cut(textAt(line, "subtype"), maxID),
 	}}
 	if usage := at(line, "usage"); usage != nil {

@@ -111,8 +111,11 @@ func (s *speech) add(text, id string) {
 	s.parted, s.id = false, id
 }
 
-// part ends the message that goes on.
+// part ends the message that goes on, unless what follows has its id.
 func (s *speech) part() { s.parted = true }
+
+// end ends the message that goes on.
+func (s *speech) end() { s.parted, s.id = true, "" }
 
 // turn is what a dialog knows of the turn that it is in.
 type turn struct {
