@@ -5,17 +5,13 @@ caches, and a replay finds it in its record.
 """
 
 import json
-import re
 
+from aod import thoughts
 from aod.errors import AgentError
 
 SHORT = 256  # characters of a tool's result that isn't worth leaving out
 LEFT_OUT = "[{} characters were left out here to make room]"
 OF_RESULTS = "The images of the results, in their order."
-# What a model thought aloud before it answered; some servers leave the first tag out.
-THOUGHTS = re.compile(
-    r"\A(?:\s*<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z))+|\A\s*(?![{`\s])(?:(?!<think).)*?</think(?:ing)?>(?=\s*[\n{])", re.DOTALL,
-)
 OUTPUT_TOKENS = 8192  # of an answer in Messages, which has to say a number
 
 
@@ -34,7 +30,7 @@ class Reply:
     didn't), whether it was cut off."""
 
     def __init__(self, text, calls, refusal, cut):
-        self.text = THOUGHTS.sub("", text)
+        self.text = thoughts.cut(text)
         self.calls = calls
         self.refusal = refusal
         self.cut = cut
@@ -122,7 +118,7 @@ class Chat(Conversation):
             self.messages.append({"role": "assistant", "content": text or None, "tool_calls": sent})
         elif text:
             self.messages.append({"role": "assistant", "content": text})
-        refusal = message.get("refusal") or (reason == "content_filter" and "its filter stopped the answer")
+        refusal = message.get("refusal") or _text_of(message.get("content"), "refusal") or (reason == "content_filter" and "its filter stopped the answer")
         return Reply(text, calls, str(refusal or ""), reason == "length")
 
     def answer(self, results, note, images=()):
@@ -172,9 +168,10 @@ class Messages(Conversation):
         blocks = [_dict(block) for block in _list(document.get("content"))]
         blocks = [block for block in blocks if block.get("type") != "text" or block.get("text")]
         uses = [block for block in blocks if block.get("type") == "tool_use"]
-        calls = [Call(str(use.get("id")), str(use.get("name")), _dict(use.get("input"))) for use in uses]
+        calls = [Call(str(use.get("id")), str(use.get("name")), *_arguments(use.get("input"))) for use in uses]
+        sent = {id(use): {**use, "input": call.arguments} for use, call in zip(uses, calls)}
         if blocks:
-            self.messages.append({"role": "assistant", "content": blocks})
+            self.messages.append({"role": "assistant", "content": [sent.get(id(block), block) for block in blocks]})
         text = "".join(str(block["text"]) for block in blocks if block.get("type") == "text")
         reason = document.get("stop_reason")
         return Reply(text, calls, "it gave no reason" if reason == "refusal" else "", reason == "max_tokens")
@@ -199,17 +196,30 @@ def _pictures(images):
 
 def _call(raw, identity):
     function = _dict(raw.get("function"))
-    given, problem = function.get("arguments"), None
+    given, problem = _arguments(function.get("arguments"))
+    return Call(str(raw.get("id") or identity), str(function.get("name")), given, problem)
+
+
+def _arguments(given):
+    """Return the arguments of a call, and what is wrong with them. Nothing, null and [] are what some send where
+    a tool takes nothing."""
     if isinstance(given, str):
         try:
-            given = json.loads(given) if given.strip() else {}
+            given = json_of(given) if given.strip() else {}
         except (ValueError, RecursionError) as error:
-            given, problem = None, f"the arguments are no JSON: {error}"
-    if given is None and not problem:
-        given = {}  # what some send where a tool takes nothing
-    if not isinstance(given, dict):
-        given, problem = {}, problem or "the arguments are no JSON object"
-    return Call(str(raw.get("id") or identity), str(function.get("name")), given, problem)
+            return {}, f"the arguments are no JSON: {error}"
+    if given is None or given == []:
+        given = {}
+    return (given, None) if isinstance(given, dict) else ({}, "the arguments are no JSON object")
+
+
+def json_of(text):
+    """Return what a text of a model says in JSON. Line ends within its strings are none of JSON's, and plain enough."""
+    return json.loads(text, strict=False, parse_constant=_no_number)
+
+
+def _no_number(name):
+    raise ValueError(f"{name} is no number")
 
 
 def _sent(raw, call):
@@ -220,10 +230,11 @@ def _sent(raw, call):
     return {**raw, "id": call.id, "type": "function", "function": function}
 
 
-def _text_of(content):
+def _text_of(content, kind="text"):
     if isinstance(content, list):
-        return "".join(str(_dict(part).get("text") or "") for part in content)
-    return content if isinstance(content, str) else ""
+        parts = [part for part in map(_dict, content) if part.get("type", "text") in (kind, "output_" + kind)]
+        return "".join(str(part.get(kind) or "") for part in parts)
+    return content if isinstance(content, str) and kind == "text" else ""
 
 
 def _dict(value):

@@ -6,7 +6,7 @@ import os
 import re
 import sys
 
-from aod import dialects, judged, paths, schema, settings, tools, watch
+from aod import dialects, judged, paths, schema, settings, thoughts, tools, watch
 from aod.errors import AgentError, ContractError
 from aod.files import Files, places
 from aod.model import Gateway
@@ -20,8 +20,7 @@ MOST_TOLD = 20  # findings about one answer
 ABOUT_FINAL = "Gives the answer and ends the task. Call it alone, once, when everything else is done."
 ONLY_FINAL = f"This is the last turn: call {FINAL} now, with the best answer that you have."
 SAME_AGAIN = "The same calls had the same results three times in a row. Do something else, or answer with what you have."
-THOUGHT = re.compile(r"<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL)
-FENCED = re.compile(r"```(?:json)?[ \t]*\n(.*?)```", re.DOTALL)
+FENCED = re.compile(r"```[\w+-]*[ \t\r]*\n(.*?)```", re.DOTALL)
 
 
 class Answer:
@@ -100,17 +99,17 @@ class Goal:
         """Return the answer that a text holds, and what is wrong with it."""
         whole, broken = text.strip(), None
         if _object(whole) is None:
-            text = THOUGHT.sub("", text)
+            text = thoughts.cut_all(text)
             whole = text.strip()
         fenced = [part.strip() for part in FENCED.findall(text)]
         for candidate in (whole, *fenced, whole[whole.find("{"):whole.rfind("}") + 1]):
-            value = _object(candidate)
-            found = ["it is no JSON object"] if value is None else self.problems(value)
-            if not found:
-                return value, []
-            if value is not None and broken is None:
-                broken = found
-        is_object = _object(whole) is not None or whole.startswith("```") and broken
+            for value in _meant(candidate):
+                found = self.problems(value)
+                if not found:
+                    return value, []
+                broken = broken or found
+        begins = fenced[0] if len(fenced) == 1 and whole.startswith("```") and whole.endswith("```") else whole
+        is_object = begins.startswith(("{", "<tool_call>")) or whole.startswith("```") and broken
         if self._text_field() and whole and not is_object:
             value = {self._text_field(): whole}
             return value, self.problems(value)
@@ -279,9 +278,18 @@ def _cut(wrong, reply):
     return [*wrong, "it was cut off at the most tokens that an answer may have: answer shorter"] if reply.cut else wrong
 
 
+def _meant(text):
+    """Return the objects that a text may mean: what it says, and before that the arguments of a call written out."""
+    value = _object(text)
+    if value is None:
+        return []
+    written = [value.get(key) for key in ("arguments", "parameters")] if value.get("name") == FINAL else []
+    return [*(each for each in written if isinstance(each, dict)), value]
+
+
 def _object(text):
     try:
-        value = json.loads(text)
+        value = dialects.json_of(text)
     except (ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) else None

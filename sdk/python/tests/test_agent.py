@@ -78,6 +78,10 @@ class Answers(AgentTest):
             '<think>maybe {"total": 1}</think>{"total": 4}', '\n<thinking>{"total": 1}\n```json\n{"total": 2}\n```</thinking>\n\n```json\n{"total": 4}\n```',
             'or {"total": 1}?\n</think>\n{"total": 4}', '<think>a</think> <think>{"total": 1}</think>Here: {"total": 4}',
             'Well.<think>{"total": 1}</think>{"total": 4}', '{"total": 4, "note": "<think>{}</think>"}',
+            '<THINK>{"total": 1}</THINK>{"total": 4}', '[THINK]{"total": 1}[/THINK]{"total": 4}', '<thought>{"total": 1}</thought>\n{"total": 4}',
+            'So. <reasoning>{"total": 1}</reasoning>{"total": 4}', '◁think▷{"total": 1}◁/think▷{"total": 4}', '<think time="1s">{"total": 1}</think>{"total": 4}',
+            '{"total": 1}? No.\n</think>\n{"total": 4}', '<think>a <think>{"total": 1}</think> {"total": 2}</think>{"total": 4}',
+            '<seed:think>{"total": 1}</seed:think>{"total": 4}',
         ):
             with self.subTest(said):
                 model = self.model(text(said), text('{"total": 0}'))
@@ -85,7 +89,31 @@ class Answers(AgentTest):
                 self.assertEqual(said, answer.messages[-1]["content"])
         model = self.model(text("<think>so it was cut", "length"), text("<think>a\nb</think>\n\nIn HTML, <think> and </think> are no tags."))
         answer = aod.ask("x")
-        self.assertEqual(("\n\nIn HTML, <think> and </think> are no tags.", 2), (answer.text, len(model.requests)))
+        self.assertEqual(("In HTML, <think> and </think> are no tags.", 2), (answer.text, len(model.requests)))
+
+    def test_json_that_is_written_oddly_is_the_answer_all_the_same(self):
+        schema = {"type": "object", "properties": {"report": {"type": "string"}}, "required": ["report"], "additionalProperties": False}
+        for said, want in (
+            ('```JSON\r\n{"report": "a"}\r\n```', "a"), ('```json5\n{"report": "a"}\n``` or {so}', "a"), ('{"report": "a\nb"}', "a\nb"),
+            ('\ufeff{"report": "a"}', "a"), ('<tool_call>\n{"name": "final_answer", "arguments": {"report": "a"}}\n</tool_call>', "a"),
+            ('{"name": "final_answer", "parameters": {"report": "a"}}', "a"), ('final_answer({"report": "a"})', "a"),
+        ):
+            with self.subTest(said):
+                model = self.model(text(said), text("x"))
+                self.assertEqual(({"report": want}, 1), ((answer := aod.agent(output=schema)).output, answer.turns))
+        for said in ("{'report': 'a'}", '{"report": "a",}', '{"report": "a"', '{"report": "a"} or {"report": "b"}', '```json\n{"report": "a",}\n```'):
+            with self.subTest(said):
+                model = self.model(text(said), final(report="b"))
+                self.assertEqual(({"report": "b"}, 2), ((answer := aod.agent(output=schema)).output, answer.turns))
+                self.assertEqual(2, len(model.requests))
+
+    def test_parts_of_an_answer_that_are_no_text_are_none(self):
+        said = [{"type": "reasoning", "text": '{"total": 1} '}, {"type": "thinking", "thinking": "x"}, {"type": "output_text", "text": '{"total": 4}'}]
+        self.model(text(said))
+        self.assertEqual({"total": 4}, aod.agent().output)
+        self.model(text([{"type": "refusal", "refusal": "not that"}]))
+        with self.assertRaisesRegex(aod.AgentError, "not that"):
+            aod.agent()
 
     def test_a_text_is_the_answer_where_the_output_is_one_text(self):
         self.model(text("  It went well. {not json}\n"))
@@ -179,7 +207,7 @@ class Tools(AgentTest):
 
     def test_a_tool_that_takes_nothing_is_called_with_nothing(self):
         self.tools([{"name": "now", "description": "d", "parameters": {"type": "object", "properties": {}}}], "def now():\n    return 'noon'\n")
-        for said in (None, "null", " null ", "", {}, "{}"):
+        for said in (None, "null", " null ", "", {}, "{}", [], "[]"):
             with self.subTest(said):
                 model = self.model(calls(("now", said)), final(total=1))
                 aod.agent()
@@ -188,6 +216,19 @@ class Tools(AgentTest):
         model = self.model(calls(("now", None)), final(total=1), facts={"dialects": ["messages"]})
         aod.agent()
         self.assertEqual("noon", model.requests[1]["messages"][2]["content"][0]["content"])
+
+    def test_arguments_that_are_written_oddly_are_taken(self):
+        self.tools([{"name": "say", "description": "d", "parameters": {"type": "object", "properties": {"x": {"type": "string"}}}}], "def say(x):\n    return x\n")
+        for dialect, said in (("chat", '{"x": "a\nb"}'), ("messages", '{"x": "a\nb"}'), ("messages", {"x": "a\nb"})):
+            with self.subTest(dialect):
+                model = self.model(calls(("say", said)), final(total=1), facts={"dialects": [dialect]})
+                aod.agent()
+                content = model.requests[1]["messages"][-1]["content"]
+                self.assertEqual("a\nb", content if dialect == "chat" else content[0]["content"])
+                self.assertNotIn('"input": "', json.dumps(model.requests[1]))
+        model = self.model(calls(("say", '{"x": NaN}')), final(total=1))
+        aod.agent()
+        self.assertIn("NaN is no number", self.told(model)[0])
 
     def test_arguments_against_the_schema_are_told_with_every_finding(self):
         self.tools([ADD], CODE)
@@ -325,7 +366,7 @@ class JudgedByAOD(AgentTest):
 
     def test_a_value_that_it_cannot_read_is_told(self):
         self.answers = [problem(400, "bad_request"), (200, {"valid": True, "findings": []})]
-        model = self.model(final(total=1), calls(("final_answer", '{"total": NaN}')), final(total=1))
+        model = self.model(final(total=1), calls(("final_answer", '{"total": 1e999}')), final(total=1))
         self.assertEqual(({"total": 1}, 3), ((answer := aod.agent()).output, answer.turns))
         self.assertIn("it says no", self.told(model, 1)[0])
         self.assertIn("has no JSON form", self.told(model, 2)[-1])
