@@ -29,6 +29,10 @@ func TestAnAnswerThatIsNoneIsAskedOfTheNext(t *testing.T) {
 		"no content":              {"/messages", `{"content":null}`, 0},
 		"an error of a response":  {"/responses", `{"status":"failed","error":{"code":"server_error"},"output":[]}`, 0},
 		"no data of an embedding": {"/embeddings", `{"data":[]}`, 0},
+		"an error in a choice":    {"/chat/completions", `{"choices":[{"error":{"code":502,"message":"x"},"finish_reason":"error","message":{"content":""}}]}`, 0},
+		"an object that is one":   {"/chat/completions", `{"object":"error","message":"x","code":500,"choices":[{}]}`, 0},
+		"a choice of null":        {"/chat/completions", `{"choices":[null]}`, 0},
+		"an error without a type": {"/messages", `{"error":{"message":"x"},"content":[]}`, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			provider := newDouble(t, func(n int, w http.ResponseWriter, _ *http.Request) {
@@ -50,6 +54,39 @@ func TestAnAnswerThatIsNoneIsAskedOfTheNext(t *testing.T) {
 				t.Errorf("%d %s, spent %+v", a.status, a.body, told.Spent)
 			}
 		})
+	}
+}
+
+func TestAnEmptyErrorIsNone(t *testing.T) {
+	t.Parallel()
+	for _, empty := range []string{`null`, `""`, `{}`, `[]`, `false`, `0`} {
+		body := `{"error":` + empty + `,"choices":[{"message":{"content":"x"},"error":` + empty + `}]}`
+		provider := newDouble(t, func(_ int, w http.ResponseWriter, _ *http.Request) { answering(w, body) })
+		if a := newBench(t, provider.URL).serve().ask("POST", "/chat/completions", bodies["/chat/completions"]); a.status != 200 || a.body != body {
+			t.Errorf("%s: %d %s", empty, a.status, a.body)
+		}
+	}
+}
+
+func TestAnErrorInAnEventIsAFailure(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		d     catalog.Dialect
+		event string
+		want  what
+	}{
+		{catalog.Chat, `{"error":{"message":"x"}}`, failed},
+		{catalog.Chat, `{"error":"","choices":[{"delta":{"content":"a"}}]}`, content},
+		{catalog.Chat, `{"object":"error","message":"x"}`, failed},
+		{catalog.Chat, `{"choices":[{"delta":{},"error":{"message":"x"},"finish_reason":"error"}]}`, failed},
+		{catalog.Messages, `{"error":{"message":"x"}}`, failed},
+		{catalog.Responses, `{"error":{"message":"x"}}`, failed},
+		{catalog.Responses, `{"type":"response.output_text.delta","delta":"{\"error\":1}"}`, content},
+	} {
+		m := meter{dialect: c.d}
+		if got := m.event([]byte("data: " + c.event + "\n\n")); got != c.want {
+			t.Errorf("%s: %s is %d", c.d, c.event, got)
+		}
 	}
 }
 

@@ -3,6 +3,7 @@ package gateway
 import (
 	"bytes"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -115,6 +116,8 @@ func (m *meter) event(raw []byte) what {
 	switch {
 	case len(data) == 0 || isPing(data):
 		return nothing
+	case bytes.Contains(data, []byte(`"error"`)) && problemIn(data) != nil:
+		return failed
 	case m.dialect == catalog.Messages:
 		return m.messagesEvent(data)
 	case m.dialect == catalog.Responses:
@@ -132,9 +135,6 @@ func isPing(data []byte) bool {
 func (m *meter) chatEvent(data []byte) what {
 	if string(bytes.TrimSpace(data)) == "[DONE]" {
 		return terminal
-	}
-	if bytes.Contains(data, []byte(`"error"`)) && !isNull(member(data, "error")) {
-		return failed
 	}
 	m.about.event(m.dialect, data)
 	usage, choices := usageIn(data), member(data, "choices")
@@ -172,8 +172,6 @@ func isEmptyList(value []byte) bool {
 
 func (m *meter) messagesEvent(data []byte) what {
 	switch textOf(member(data, "type")) {
-	case "error":
-		return failed
 	case "message_start":
 		m.take(member(data, "message", "usage"), false)
 		m.about.event(m.dialect, data)
@@ -191,12 +189,10 @@ func (m *meter) messagesEvent(data []byte) what {
 func (m *meter) responsesEvent(data []byte) what {
 	if !bytes.Contains(data, []byte(`"response.completed"`)) &&
 		!bytes.Contains(data, []byte(`"response.incomplete"`)) &&
-		!bytes.Contains(data, []byte(`"response.failed"`)) && !bytes.Contains(data, []byte(`"error"`)) {
+		!bytes.Contains(data, []byte(`"response.failed"`)) {
 		return content
 	}
 	switch textOf(member(data, "type")) {
-	case "error":
-		return failed
 	case "response.completed", "response.incomplete", "response.failed":
 		m.take(member(data, "response", "usage"), true)
 		m.about.event(m.dialect, data)
@@ -215,7 +211,32 @@ func (m *meter) isAnswer(body []byte) bool {
 	case catalog.Embeddings:
 		return isFilledList(member(body, "data"))
 	}
-	return isFilledList(member(body, "choices"))
+	for choice := range strictjson.Elements(member(body, "choices")) {
+		return !isNull(choice)
+	}
+	return false
+}
+
+// problemIn returns what an answer, or an event of one, says that went wrong: all of it, or one of its choices;
+// nil: nothing did.
+func problemIn(object []byte) []byte {
+	if problem := member(object, "error"); !isBlank(problem) {
+		return problem
+	}
+	if textOf(member(object, "type")) == "error" || textOf(member(object, "object")) == "error" {
+		return object
+	}
+	for choice := range strictjson.Elements(member(object, "choices")) {
+		if problem := member(choice, "error"); !isBlank(problem) {
+			return problem
+		}
+	}
+	return nil
+}
+
+// isBlank reports whether a value says nothing: some servers write an error that is none as "" or {}.
+func isBlank(value []byte) bool {
+	return len(value) == 0 || slices.Contains([]string{"null", "false", "0", `""`, "{}", "[]"}, string(value))
 }
 
 func isFilledList(value []byte) bool { return len(value) > 0 && value[0] == '[' && !isEmptyList(value) }

@@ -122,7 +122,7 @@ func (a *attempt) readPlain(request context.Context, u *upstream, from io.Reader
 	}
 	u.body = body
 	u.meter.plain(body)
-	if problem := member(body, "error"); !isNull(problem) || !u.meter.isAnswer(body) {
+	if problemIn(body) != nil || !u.meter.isAnswer(body) {
 		return withNext(a.failedWithin(u, body), another).counted(&u.meter)
 	}
 	return nil
@@ -170,10 +170,7 @@ func (a *attempt) refused(u *upstream, from io.Reader) *failure {
 // failedWithin is the failure of an answer of the status 200 that is an error: all of it, or a stream's
 // first event.
 func (a *attempt) failedWithin(u *upstream, data []byte) *failure {
-	problem := member(data, "error")
-	if textOf(member(data, "type")) == "error" && problem == nil {
-		problem = data
-	}
+	problem := problemIn(data)
 	code := member(problem, "code")
 	why := textOf(member(problem, "type")) + " " + strings.Trim(string(code), `"`)
 	says := func(words ...string) bool {
@@ -211,7 +208,7 @@ var likeKey = lazyregexp.New(`(?i)\b(?:(?:sk|pk|gsk|xai|key)[-_]|bearer |AIza)[a
 func (u *upstream) words(body []byte) string {
 	text := string(body)
 	if strictjson.Check(body, strictjson.Rules{Ambiguous: true, Unbounded: true}) == nil {
-		problem := member(body, "error")
+		problem := problemIn(body)
 		text = cmp.Or(textOf(member(problem, "message")), textOf(problem), textOf(member(body, "message")),
 			textOf(member(body, "detail")))
 	} else if u.media != "text/plain" {
