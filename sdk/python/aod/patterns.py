@@ -9,7 +9,7 @@ _SETS = {"d": "0-9", "w": "0-9A-Za-z_", "s": r"\t\n\f\r "}
 _REST = {  # what a set leaves out, for a class in which it stands beside others
     "D": r"\x00-/:-\U0010ffff", "W": r"\x00-/:-@\[-\^`{-\U0010ffff", "S": r"\x00-\x08\x0b\x0e-\x1f!-\U0010ffff",
 }
-_ENDS = {"z": r"\Z", "A": r"\A", "b": r"(?a:\b)", "B": r"(?a:\B)"}
+_ENDS = {"z": r"\Z", "A": r"\A", "b": r"(?a:\b)", "B": r"(?:(?a:\B)|\A\Z)"}
 
 _LETTER = (
     r"\\u(?P<high>[Dd][89ABab][0-9A-Fa-f]{2})\\u(?P<low>[Dd][C-Fc-f][0-9A-Fa-f]{2})"

@@ -39,6 +39,7 @@ class Verdicts(unittest.TestCase):
             (r"^(?<n>a)\z", ["a"], ["a\n"]), (r"^\Qa.b\E$", ["a.b"], ["axb"]), (r"^[\u0061-\u00e9]\x{e9}$", ["éé"], ["êé"]),
             (r"^\ud83d\ude00$", ["😀"], [""]), (r"^[\s\S]$", ["\n", "é"], [""]), (r"^[^\W\d]$", ["a"], ["1", "é"]),
             (r"^[]a[]+$", ["]a["], ["b"]), (r"a{,2}", ["a{,2}"], ["a"]), (r"(?i)^K$", ["k", "\u212a"], ["l"]),
+            (r"\B", ["", "ab", "-"], ["a"]),
         ):
             for text in holds:
                 self.assertTrue(verdict({"pattern": pattern}, text), (pattern, text))
