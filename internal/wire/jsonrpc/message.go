@@ -17,6 +17,7 @@ import (
 
 // Codes of errors.
 const (
+	CodeNoJSON         = -32700
 	CodeInvalidRequest = -32600
 	CodeNoMethod       = -32601
 )

@@ -12,13 +12,6 @@ import (
 	"github.com/agent-on-demand/aod/internal/wire/strictjson"
 )
 
-// methods are those of sessions. The SDK answers others over HTTP with a text that is no message.
-var methods = []string{
-	"initialize", "ping", "tools/list", "tools/call", "resources/list", "resources/read", "resources/templates/list",
-	"resources/subscribe", "resources/unsubscribe", "prompts/list", "prompts/get", "completion/complete",
-	"logging/setLevel", "server/discover", "subscriptions/listen", "tasks/get", "tasks/cancel", "tasks/update",
-}
-
 // bodyDoor stands between a request over HTTP and the SDK, as lineDoor does at stdio.
 type bodyDoor struct {
 	inner   http.Handler
@@ -27,9 +20,8 @@ type bodyDoor struct {
 
 // serve serves a request with a body that was read.
 func (d bodyDoor) serve(w http.ResponseWriter, r *http.Request, body []byte) {
-	text := bytes.TrimLeft(body, " \t\r\n")
-	if len(text) > 0 && json.Valid(text) { // what isn't is the SDK's to refuse
-		carried, status, refusal := d.carried(text)
+	if text := bytes.TrimLeft(body, " \t\r\n"); r.Method == http.MethodPost {
+		carried, status, refusal := d.carried(text, r.Header.Get(revisionHeader))
 		if refusal != nil {
 			_ = httpwire.Reply(w, status, httpwire.TypeJSON, json.RawMessage(refusal)) // whoever asked has gone
 			return
@@ -40,23 +32,31 @@ func (d bodyDoor) serve(w http.ResponseWriter, r *http.Request, body []byte) {
 }
 
 // carried is a body for the SDK, or else the answer to it.
-func (d bodyDoor) carried(text []byte) (carried []byte, status int, refusal []byte) {
-	if text[0] != '[' {
+func (d bodyDoor) carried(text []byte, revision string) (carried []byte, status int, refusal []byte) {
+	switch {
+	case !json.Valid(text):
+		return nil, http.StatusBadRequest, jsonrpc.Refusal(nil, jsonrpc.CodeNoJSON, "the body is no JSON, or more than that")
+	case text[0] != '[' && d.session:
+		return d.message(envelopeOf(text).heard(false))
+	case text[0] != '[':
 		return d.message(text)
+	case revision > lastBatches:
+		return nil, http.StatusBadRequest, jsonrpc.Refusal(nil, jsonrpc.CodeInvalidRequest,
+			"a body is one message: this revision of the protocol has no batches")
 	}
 	count := 0
 	for each := range strictjson.Elements(text) {
 		if count++; count > maxBatch {
-			return nil, http.StatusBadRequest, jsonrpc.Refusal(nil, jsonrpc.CodeInvalidRequest, largeBatch)
+			break
 		}
-		one, status, refusal := d.message(each)
+		one, status, refusal := d.message(envelopeOf(each).heard(true))
 		if refusal != nil {
 			return nil, status, refusal
 		}
 		carried = append(append(carried, ','), one...)
 	}
-	if count == 0 {
-		return text, 0, nil
+	if count == 0 || count > maxBatch {
+		return nil, http.StatusBadRequest, jsonrpc.Refusal(nil, jsonrpc.CodeInvalidRequest, largeBatch)
 	}
 	carried[0] = '['
 	return append(carried, ']'), 0, nil
@@ -68,7 +68,7 @@ func (d bodyDoor) message(text []byte) (carried []byte, status int, refusal []by
 	case err != nil:
 		return nil, http.StatusBadRequest, jsonrpc.Refusal(m.ID, jsonrpc.CodeInvalidRequest, err.Error())
 	case d.session && m.IsCall() && !slices.Contains(methods, m.Method):
-		return nil, http.StatusOK, jsonrpc.Refusal(m.ID, jsonrpc.CodeNoMethod, "there is no such method")
+		return nil, http.StatusOK, jsonrpc.Refusal(m.ID, jsonrpc.CodeNoMethod, noSuch)
 	}
 	carried, refusal = bounded(m)
 	return carried, http.StatusBadRequest, refusal

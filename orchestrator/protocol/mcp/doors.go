@@ -42,6 +42,7 @@ type doors struct {
 }
 
 func newDoors(server *sdk.Server, most int) *doors {
+	refuseNoMethod(server)
 	get := func(*http.Request) *sdk.Server { return server }
 	return &doors{
 		visits: visits{server: server, most: most, byID: map[string]*visit{}},

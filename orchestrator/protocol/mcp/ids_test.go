@@ -155,3 +155,41 @@ func TestProgressAndCancellationKnowTheirCallByItsBytes(t *testing.T) {
 		t.Errorf("%q, and %q are cancelled", got, f.cancelled)
 	}
 }
+
+func TestHTTPAnswersInMessagesWhateverItIsTold(t *testing.T) {
+	t.Parallel()
+	s := New(newFake("hello"), Options{})
+	defer endAll(s)
+	session := sessionHeader + ": " + ask(t, s, "POST", hello).Header().Get(sessionHeader)
+	newer := revisionHeader + ": 2025-06-18"
+	const noBatch, noJSON = `400 {"jsonrpc":"2.0","id":null,"error":{"code":-32600,`, `400 {"jsonrpc":"2.0","id":null,"error":{"code":-32700,`
+	for _, c := range []struct{ body, header, want string }{
+		{`{"jsonrpc":"2.0","method":"foo/bar"}`, newer, "202 "},
+		{`{"jsonrpc":"2.0","method":"notifications/tasks/status","params":{"taskId":"x"}}`, newer, "202 "},
+		{`{"jsonrpc":"2.0","method":"tools/list"}`, newer, "202 "},
+		{`{"jsonrpc":"2.0","method":"notifications/initialized"}`, newer, "202 "},
+		{`{"jsonrpc":"2.0","id":7,"method":"tools/call"}`, newer, `"id":7,"error":{"code":-32602,`},
+		{`{"jsonrpc":"2.0","id":7,"params":null,"method":"tools/call"}`, newer, `"id":7,"error":{"code":-32602,`},
+		{`{"jsonrpc":"2.0","id":7,"method":"ping","params":null}`, newer, `"id":7,"result":{}`},
+		{`{"jsonrpc":"2.0","id":7,"method":"ping"} x`, newer, noJSON},
+		{`{"jsonrpc":"2.0","id":7,"method":"ping"}{}`, newer, noJSON},
+		{`{"jsonrpc":"2.0","id":7,`, newer, noJSON},
+		{"\ufeff{}", newer, noJSON},
+		{"", newer, noJSON},
+		{`[{"jsonrpc":"2.0","id":7,"method":"ping"}]`, newer, noBatch},
+		{`[{"jsonrpc":"2.0","id":7,"method":"foo/bar"}]`, newer, noBatch},
+		{`[]`, "X-Is: old", noBatch},
+		{`[{"jsonrpc":"2.0","id":7.0,"method":"ping"},{"jsonrpc":"2.0","method":"foo/bar"},{"jsonrpc":"2.0","id":8,"method":"foo/bar"}]`, "X-Is: old", `"id":7.0,"result":{}`},
+		{`[{"jsonrpc":"2.0","id":7,"method":"ping"},{"jsonrpc":"2.0","id":8e0,"method":"foo/bar","params":{"a":1}}]`, "X-Is: old", `"id":8e0,"error":{"code":-32601,`},
+	} {
+		w := ask(t, s, http.MethodPost, c.body, session, c.header)
+		if got := fmt.Sprint(w.Code, " ", w.Body); !strings.Contains(got, c.want) {
+			t.Errorf("%s: %s", c.body, got)
+		}
+	}
+	for _, c := range []string{`{"jsonrpc":"2.0","id":7,"method":"tools/call"}`, `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":null}`} {
+		if got := speak(t, New(newFake("hello"), Options{}), "2025-06-18", c); len(got) != 1 || !strings.Contains(got[0], `"id":7,"error":{"code":-32602,`) {
+			t.Errorf("at stdio, %s: %q", c, got)
+		}
+	}
+}

@@ -33,7 +33,7 @@ func newLineDoor(out io.Writer) *lineDoor {
 // take returns what the SDK reads of a line, which is JSON. What is no message is answered here.
 func (d *lineDoor) take(line []byte) []byte {
 	if bytes.TrimLeft(line, " \t\r")[0] != '[' {
-		return append(d.message(line), '\n')
+		return append(d.message(envelopeOf(line).withParams()), '\n')
 	}
 	d.mu.Lock()
 	batches := d.batches
