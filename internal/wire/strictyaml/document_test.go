@@ -35,7 +35,7 @@ func TestWhatIsWrongWithAValue(t *testing.T) {
 		"a: &x\n  b: *x\n":                           {"a.yaml:1: it is nested more than 32 deep (write it shorter, and without aliases)"},
 		"a: \"\x1b[31m\": x":                         nil, // the syntax is broken
 		"v: " + strings.Repeat(".inf1", 1) + "\n---": {"a.yaml:2: it holds more than one document (keep one, without --- between)"},
-		"a:\n\t- b":                                  {"a.yaml:2: it isn't YAML: found character that cannot start any token (check the indentation (spaces, no tabs), the colons and the quotes)"},
+		"a:\n\t- b":                                  {"a.yaml:2: it isn't YAML: found character that cannot start any token (indent with spaces, and put a text that begins with @, % or ` in quotes)"},
 	} {
 		_, findings := Parse("a.yaml", []byte(text))
 		var got []string

@@ -53,9 +53,11 @@ func nodeOf(value any, first []string) (*yaml.Node, error) {
 }
 
 // mistaken reports whether the library writes a text in a style in which it is another one: a
-// block that begins so loses the break of its line, or can't begin with a tab, and << is a merge.
+// block that begins so loses the break of its line, or can't begin with a tab, and << is a merge. Or in one that not
+// all readers take for the same.
 func mistaken(text string) bool {
-	return text == "<<" || strings.IndexAny(text, "\n\t\u2028\u2029") == 0
+	return text == "<<" || strings.IndexAny(text, "\n\t") == 0 || doubts().MatchString(text) ||
+		strings.HasPrefix(text, "\ufeff")
 }
 
 func mappingOf(object map[string]any, first []string) (*yaml.Node, error) {

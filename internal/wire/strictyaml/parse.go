@@ -3,10 +3,12 @@ package strictyaml
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"gopkg.in/yaml.v3"
 
@@ -29,6 +31,9 @@ func ParseNode(file string, raw []byte) (root *yaml.Node, finding *fault.Finding
 	if root, finding = fromJSON(file, content(raw)); root != nil || finding != nil {
 		return root, finding
 	}
+	if finding = doubtful(file, raw); finding != nil {
+		return nil, finding
+	}
 	lines := &lineReader{rest: raw}
 	decoder := yaml.NewDecoder(lines)
 	var first, second yaml.Node
@@ -48,6 +53,27 @@ func ParseNode(file string, raw []byte) (root *yaml.Node, finding *fault.Finding
 		return nil, syntaxFinding(file, err, lines.culprit(raw))
 	}
 	return first.Content[0], nil
+}
+
+var doubts = lazyregexp.New(`[\x{85}\x{2028}\x{2029}]|.\x{FEFF}|\n\x{FEFF}`)
+
+// doubtful finds a character at which YAML 1.1, which the library reads, ends a line and YAML 1.2 doesn't, and a mark
+// that nobody sees within a text.
+func doubtful(file string, raw []byte) *fault.Finding {
+	at := doubts().FindIndex(raw)
+	if at == nil || !utf8.Valid(raw) { // UTF-16 is the library's to read
+		return nil
+	}
+	c, _ := utf8.DecodeLastRune(raw[:at[1]])
+	why := "at which some readers of YAML end a line and others don't"
+	if c == '\ufeff' {
+		why = "which nobody sees, and which belongs to the beginning of a file alone"
+	}
+	return &fault.Finding{
+		File: file, Line: 1 + bytes.Count(raw[:at[1]], []byte("\n")),
+		Message: fmt.Sprintf("it holds the character %U, %s", c, why),
+		Hint:    fmt.Sprintf(`leave it out, or write it as "\u%04x" in double quotes`, c),
+	}
 }
 
 var version = lazyregexp.New(`^(?:\x{FEFF})?(?:(?:[ \t]*(?:#.*)?|%.*)\r?\n)*%YAML[ \t]+1\.(\d+)`)
@@ -133,8 +159,27 @@ func syntaxFinding(file string, err error, culprit int) *fault.Finding {
 		line = culprit
 	}
 	message := "it isn't YAML: " + fault.Clip(strings.TrimPrefix(text, m[0]), 200)
-	return &fault.Finding{
-		File: file, Line: max(line, 1), Message: message,
-		Hint: "check the indentation (spaces, no tabs), the colons and the quotes",
+	return &fault.Finding{File: file, Line: max(line, 1), Message: message, Hint: hintOf(text)}
+}
+
+// hints say what to write where the library's words tell what is wrong.
+var hints = []struct{ words, hint string }{
+	{"tab character", "indent with spaces"},
+	{"anchor", "put a text that begins with * or & in quotes"},
+	{"alphabetic or numeric", "put a text that begins with * or & in quotes"},
+	{"hexdecimal", `in double quotes \ begins an escape: write \\, or take single quotes`},
+	{"unknown escape", `in double quotes \ begins an escape: write \\, or take single quotes`},
+	{"control characters", `write it as an escape in double quotes, such as "\u0007"`},
+	{"UTF-8", "save the file as UTF-8"},
+	{"mapping values", "put a text that has a colon and a space in it in quotes, or check the indentation"},
+	{"start any token", "indent with spaces, and put a text that begins with @, % or ` in quotes"},
+}
+
+func hintOf(text string) string {
+	for _, h := range hints {
+		if strings.Contains(text, h.words) {
+			return h.hint
+		}
 	}
+	return "check the indentation (spaces, no tabs), the colons and the quotes"
 }
