@@ -41,9 +41,6 @@ func (c *converter) value(n *yaml.Node, depth int) any {
 	case c.nodes > maxNodes:
 		return c.stop(n, fmt.Sprintf("it holds more than %d values", maxNodes))
 	}
-	if !c.goodTag(n) {
-		return nil
-	}
 	switch n.Kind {
 	case yaml.AliasNode:
 		return c.value(n.Alias, depth+1)
@@ -53,16 +50,6 @@ func (c *converter) value(n *yaml.Node, depth int) any {
 		return c.sequence(n, depth)
 	}
 	return c.scalar(n)
-}
-
-// goodTag reports whether a list or an object is that and no more.
-func (c *converter) goodTag(n *yaml.Node) bool {
-	known := map[yaml.Kind]string{yaml.MappingNode: "!!map", yaml.SequenceNode: "!!seq"}[n.Kind]
-	if n.Tag != "" && known != "" && n.ShortTag() != known {
-		c.report(n, "the tag "+fault.Quote(n.Tag)+" is not supported", "leave it out")
-		return false
-	}
-	return true
 }
 
 func (c *converter) sequence(n *yaml.Node, depth int) any {

@@ -52,7 +52,26 @@ func ParseNode(file string, raw []byte) (root *yaml.Node, finding *fault.Finding
 	if !errors.Is(err, io.EOF) {
 		return nil, syntaxFinding(file, err, lines.culprit(raw))
 	}
+	if n := tagged(first.Content[0]); n != nil {
+		return nil, &fault.Finding{
+			File: file, Line: n.Line, Message: "the tag " + fault.Quote(n.Tag) + " is not supported", Hint: "leave it out",
+		}
+	}
 	return first.Content[0], nil
+}
+
+// tagged finds a list or an object that its tag makes something else; nil: there is none.
+func tagged(n *yaml.Node) *yaml.Node {
+	kind := map[yaml.Kind]string{yaml.MappingNode: "!!map", yaml.SequenceNode: "!!seq"}[n.Kind]
+	if kind != "" && n.Tag != "" && n.ShortTag() != kind {
+		return n
+	}
+	for _, each := range n.Content {
+		if found := tagged(each); found != nil {
+			return found
+		}
+	}
+	return nil
 }
 
 var doubts = lazyregexp.New(`[\x{85}\x{2028}\x{2029}]|.\x{FEFF}|\n\x{FEFF}`)
