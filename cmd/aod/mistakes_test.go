@@ -20,7 +20,8 @@ func TestAMistakeIsTheUsersAndSaysWhatNext(t *testing.T) {
 		"flow show x --json --format tree":      {"--format and --json exclude one another"},
 		"agent fly":                             {`there is no command "fly"`},
 		"au fly":                                {`there is no command "fly"`},
-		"run nothing":                           {`there is no capsule "nothing"`},
+		"run nothing":                           {`there is no capsule "nothing"`, "`aod init nothing` makes a new one"},
+		"run no:thing":                          {"--units\n"},
 		"run ./hello --replace":                 {"--replace is for uploads"},
 		"test ./hello":                          {"has no test case"},
 	} {

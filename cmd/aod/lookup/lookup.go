@@ -206,8 +206,11 @@ func didYouMean(env *cli.Env, arg string) string {
 	if near := nearUnit(env, arg); near != "" {
 		return "did you mean " + near + "?"
 	}
-	return "give its directory, or name the directory above it with --units; `aod init " + filepath.Base(arg) +
-		"` makes a new one"
+	hint := "give its directory, or name the directory above it with --units"
+	if name := filepath.Base(arg); IsName(name) {
+		hint += "; `aod init " + name + "` makes a new one"
+	}
+	return hint
 }
 
 // nearUnit returns the argument that was most likely meant: the path of a unit's directory
