@@ -1,6 +1,7 @@
 package container
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -167,11 +168,20 @@ func (h *hints) explain(failure *api.RunError, code int) {
 			failure.Message += ": it was ended by " + exit.Name
 		}
 		if !exit.Retry { // nor stopped by somebody
-			failure.Hint = crashHint
+			failure.Hint = cmp.Or(signalHints[exit.Name], crashHint)
 		}
 	case code == au.ExitNotExecutable:
 		failure.Hint = "what it calls is not executable: RUN chmod +x in the Dockerfile, or name its interpreter"
+	case code == au.ExitNotFound:
+		failure.Hint = "what it calls isn't in the image, or is a script whose first line ends in CR and LF or names an " +
+			"interpreter that isn't: its log says which"
 	}
+}
+
+// signalHints are for programs that a signal ended, and that didn't crash.
+var signalHints = map[string]string{
+	"SIGPIPE": "it wrote to a pipe or a socket that nobody read any more: its log may not say so",
+	"SIGSYS":  "it made a system call that the sandbox forbids: see docs/security.md, and do without it",
 }
 
 // crashHint is for a program that the kernel ended for what it did itself.
