@@ -2,9 +2,11 @@ package flow
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/agent-on-demand/aod/api/fault"
@@ -40,6 +42,7 @@ func Parse(raw []byte) (*Flow, []fault.Finding) {
 		}}
 	}
 	r := &reader{doc: doc, source: expr.Source{File: FileName, LineAt: doc.LineAt}}
+	r.exact("", object)
 	f := r.flow(object)
 	f.lineAt = doc.LineAt
 	slices.SortStableFunc(r.findings, func(a, b fault.Finding) int { return cmp.Compare(a.Line, b.Line) })
@@ -59,6 +62,23 @@ func (r *reader) report(pointer, message, hint string) {
 		File: FileName, Line: r.doc.LineAt(pointer), Pointer: pointer,
 		Message: message, Hint: hint,
 	})
+}
+
+// exact reports the numbers of a document that a flow would change: it calculates with whole ones of 64 bits.
+func (r *reader) exact(pointer string, value any) {
+	switch v := value.(type) {
+	case map[string]any:
+		for name, member := range v {
+			r.exact(strictyaml.Under(pointer, name), member)
+		}
+	case []any:
+		for i, item := range v {
+			r.exact(strictyaml.Under(pointer, strconv.Itoa(i)), item)
+		}
+	case uint64, json.Number:
+		r.report(pointer, fault.Quote(fmt.Sprint(v))+" is beyond what a flow holds exactly, -2^63 to 2^63-1",
+			"put it in quotes")
+	}
 }
 
 var (

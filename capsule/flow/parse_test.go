@@ -63,6 +63,19 @@ func TestJSONIsRead(t *testing.T) {
 	}
 }
 
+func TestANumberThatAFlowWouldChangeIsRefused(t *testing.T) {
+	for _, number := range []string{"9223372036854775808", "18446744073709551615", "18446744073709551616", "-9223372036854775809"} {
+		text := "{\"nodes\": {\"a\": {\"run\": \"u\",\n\"with\": {\"x\": [1, " + number + "]}}}}"
+		_, findings := Parse([]byte(text))
+		if len(findings) != 1 || findings[0].Line != 2 || !strings.Contains(findings[0].Message, number) || findings[0].Hint != "put it in quotes" {
+			t.Errorf("%s: %v", number, findings)
+		}
+	}
+	for _, number := range []string{"9223372036854775807", "-9223372036854775808", "1e20", `"18446744073709551616"`} {
+		parsed(t, "{\"nodes\": {\"a\": {\"run\": \"u\", \"with\": {\"x\": "+number+"}}}}")
+	}
+}
+
 // nodes makes a flow of one line for each node.
 func nodes(lines ...string) string { return "nodes:\n  " + strings.Join(lines, "\n  ") + "\n" }
 
