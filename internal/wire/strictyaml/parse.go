@@ -54,7 +54,8 @@ func ParseNode(file string, raw []byte) (root *yaml.Node, finding *fault.Finding
 	}
 	if n := tagged(first.Content[0]); n != nil {
 		return nil, &fault.Finding{
-			File: file, Line: n.Line, Message: "the tag " + fault.Quote(n.Tag) + " is not supported", Hint: "leave it out",
+			File: file, Line: n.Line, Message: "the tag " + fault.Quote(n.Tag) + " is not supported",
+			Hint: "leave it out",
 		}
 	}
 	return first.Content[0], nil

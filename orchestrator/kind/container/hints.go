@@ -173,8 +173,8 @@ func (h *hints) explain(failure *api.RunError, code int) {
 	case code == au.ExitNotExecutable:
 		failure.Hint = "what it calls is not executable: RUN chmod +x in the Dockerfile, or name its interpreter"
 	case code == au.ExitNotFound:
-		failure.Hint = "what it calls isn't in the image, or is a script whose first line ends in CR and LF or names an " +
-			"interpreter that isn't: its log says which"
+		failure.Hint = "what it calls isn't in the image, or is a script whose first line ends in CR and LF or " +
+			"names an interpreter that isn't: its log says which"
 	}
 }
 

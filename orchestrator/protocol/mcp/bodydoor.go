@@ -35,7 +35,8 @@ func (d bodyDoor) serve(w http.ResponseWriter, r *http.Request, body []byte) {
 func (d bodyDoor) carried(text []byte, revision string) (carried []byte, status int, refusal []byte) {
 	switch {
 	case !json.Valid(text):
-		return nil, http.StatusBadRequest, jsonrpc.Refusal(nil, jsonrpc.CodeNoJSON, "the body is no JSON, or more than that")
+		return nil, http.StatusBadRequest, jsonrpc.Refusal(nil, jsonrpc.CodeNoJSON,
+			"the body is no JSON, or more than that")
 	case text[0] != '[' && d.session:
 		return d.message(envelopeOf(text).heard(false))
 	case text[0] != '[':

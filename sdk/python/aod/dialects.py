@@ -118,8 +118,9 @@ class Chat(Conversation):
             self.messages.append({"role": "assistant", "content": text or None, "tool_calls": sent})
         elif text:
             self.messages.append({"role": "assistant", "content": text})
-        refusal = message.get("refusal") or _text_of(message.get("content"), "refusal") or (reason == "content_filter" and "its filter stopped the answer")
-        return Reply(text, calls, str(refusal or ""), reason == "length")
+        filtered = "its filter stopped the answer" if reason == "content_filter" else ""
+        refusal = message.get("refusal") or _text_of(message.get("content"), "refusal") or filtered
+        return Reply(text, calls, str(refusal), reason == "length")
 
     def answer(self, results, note, images=()):
         """Add the results of calls, (call, text, whether it went wrong), what else there is to
