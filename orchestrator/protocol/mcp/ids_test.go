@@ -187,6 +187,9 @@ func TestHTTPAnswersInMessagesWhateverItIsTold(t *testing.T) {
 			t.Errorf("%s: %s", c.body, got)
 		}
 	}
+	if got := speak(t, New(newFake("hello"), Options{}), "2025-06-18", "\ufeff"+`{"jsonrpc":"2.0","id":7,"method":"ping"}`); len(got) != 1 {
+		t.Errorf("behind a byte order mark: %q", got)
+	}
 	for _, c := range []string{`{"jsonrpc":"2.0","id":7,"method":"tools/call"}`, `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":null}`} {
 		if got := speak(t, New(newFake("hello"), Options{}), "2025-06-18", c); len(got) != 1 || !strings.Contains(got[0], `"id":7,"error":{"code":-32602,`) {
 			t.Errorf("at stdio, %s: %q", c, got)

@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
 	"errors"
 	"io"
@@ -23,6 +24,7 @@ func newLines(in io.Reader, most int, taken func([]byte) []byte, dropped func(st
 func (l *lines) Read(p []byte) (int, error) {
 	for len(l.rest) == 0 {
 		line, whole, err := l.next()
+		line = bytes.TrimPrefix(line, []byte("\ufeff")) // some clients begin with a byte order mark
 		switch {
 		case !whole:
 			l.dropped("too long")
