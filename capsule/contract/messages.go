@@ -68,7 +68,7 @@ func explain(e gojsonschema.ResultError) fault.Finding {
 	f := fault.Finding{Hint: hints[kind]}
 	switch kind {
 	case "required":
-		f.Message = fmt.Sprintf("required field %s is missing", name)
+		f.Message = fmt.Sprintf(missing+" %s is missing", name)
 	case "additional_property_not_allowed":
 		f.Message, f.Foreign = fault.Foreignf("unexpected field %s", fault.Foreign(name))
 	case "invalid_property_name":

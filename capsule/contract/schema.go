@@ -61,6 +61,7 @@ func Parse(raw []byte) (*Contract, []fault.Finding) {
 	if !c.finish(contract.Input, "/input") || !c.finish(contract.Output, "/output") {
 		return nil, c.report.findings
 	}
+	c.checkDefaults()
 	var parts map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &parts); err != nil {
 		c.report.fail("", "", "the file could not be read again")
