@@ -58,6 +58,7 @@ func (g ignore) excludes(name string, parent verdict) (bool, verdict, error) {
 
 // badContext is the fault for a directory that can't be sent to a builder.
 func badContext(name, message, hint string) *fault.Error {
-	return fault.New(fault.Capsule, "%s can't be sent to the builder", fault.Quote(name)).
-		WithFindings([]fault.Finding{{File: name, Message: message, Hint: hint}})
+	f := fault.Finding{File: name, Message: message, Hint: hint}
+	return fault.New(fault.Capsule, "%s can't be sent to the builder: %s", fault.Quote(name), message).
+		WithHint("%s", hint).WithFindings([]fault.Finding{f})
 }
