@@ -18,6 +18,7 @@ import (
 	"github.com/agent-on-demand/aod/capsule/unit"
 	"github.com/agent-on-demand/aod/handoff/egress"
 	"github.com/agent-on-demand/aod/handoff/upstream"
+	"github.com/agent-on-demand/aod/internal/secrets"
 	"github.com/agent-on-demand/aod/internal/testing/testkit"
 	"github.com/agent-on-demand/aod/orchestrator/feature"
 	"github.com/agent-on-demand/aod/orchestrator/feature/artifacts"
@@ -97,7 +98,7 @@ func (s settings) open(engine container.Engine) (*Service, *container.Containers
 	told.Render(s.render)
 	s.Features = append(s.Features, told, schedules.New(s.Clock), mcpsessions.New(0))
 	containers := container.New(engine, s.Containers)
-	s.Kinds = kindsOver(containers, remote.New(remote.Options{Logger: s.Logger, Secrets: s.Secrets, Door: s.Egress}))
+	s.Kinds = kindsOver(containers, remote.New(remote.Options{Logger: s.Logger, Secrets: secrets.Files{Dir: s.Secrets}, Door: s.Egress}))
 	if s.watched {
 		s.Kinds[string(unit.Capsule)] = watchedKind{containers, s.fixture}
 	}

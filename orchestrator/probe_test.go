@@ -15,6 +15,7 @@ import (
 	"github.com/agent-on-demand/aod/capsule"
 	"github.com/agent-on-demand/aod/capsule/contract"
 	"github.com/agent-on-demand/aod/capsule/unit"
+	"github.com/agent-on-demand/aod/internal/secrets"
 	"github.com/agent-on-demand/aod/orchestrator/kind/container"
 	"github.com/agent-on-demand/aod/orchestrator/kind/remote"
 	"github.com/agent-on-demand/aod/orchestrator/run"
@@ -252,7 +253,7 @@ func show(r api.Record) string {
 // newLocal runs units over an engine until it is closed.
 func newLocal(t *testing.T, containers *container.Containers, opts Options) *Local {
 	t.Helper()
-	opts.Kinds = kindsOver(containers, remote.New(remote.Options{Data: opts.Home}))
+	opts.Kinds = kindsOver(containers, remote.New(remote.Options{Secrets: secrets.Files{Dir: filepath.Join(opts.Home, "secrets")}}))
 	l, err := NewLocal(opts)
 	if err != nil {
 		t.Fatal(err)

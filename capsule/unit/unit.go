@@ -127,6 +127,16 @@ func (u *Unit) Tools() []capsule.Tool {
 	return nil
 }
 
+// SecretNames are the names of the secrets that the unit takes: those that its program gets, and the one that an
+// agent elsewhere is sent.
+func (u *Unit) SecretNames() []string {
+	names := slices.Collect(maps.Values(u.Policy.Secrets))
+	if c, ok := u.Definition.(*capsule.Capsule); ok && c.Remote != nil && c.Remote.Auth != nil {
+		names = append(names, c.Remote.Auth.Secret)
+	}
+	return names
+}
+
 // grantsOf are the units that a capsule's tools.yaml lets it call, and those that a flow names.
 func grantsOf(c *capsule.Capsule) []string {
 	if c.Flow != nil {

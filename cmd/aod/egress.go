@@ -2,7 +2,6 @@ package main
 
 import (
 	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/agent-on-demand/aod/api/fault"
@@ -35,13 +34,12 @@ func localDoor() (*egress.Door, error) {
 }
 
 // localUpstreams are those that runs of a command may ask, with keys from the user's files.
-func localUpstreams(data string, opts cli.LocalOptions) (*upstream.Upstreams, error) {
+func localUpstreams(kept secrets.Files, opts cli.LocalOptions) (*upstream.Upstreams, error) {
 	table, err := runflags.ReadUpstreams(opts.Upstreams)
 	if err != nil {
 		return nil, err
 	}
-	upstreams, err := upstream.New(table,
-		upstream.Options{Key: secrets.Files{Dir: filepath.Join(data, "secrets"), Named: opts.Secrets}.Read})
+	upstreams, err := upstream.New(table, upstream.Options{Key: kept.Read})
 	if err != nil {
 		return nil, err
 	}

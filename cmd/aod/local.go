@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"path/filepath"
 	goruntime "runtime"
 
 	"github.com/agent-on-demand/aod/api/fault"
@@ -82,12 +83,13 @@ func openLocal(env *cli.Env, opts cli.LocalOptions, do func(*cli.Local) error) (
 		Containers: container.New(engine,
 			container.Options{Patches: env.Patches, Secret: secrets.Files{Named: opts.Secrets}.Read}),
 	}
-	upstreams, err := localUpstreams(env.Data, opts)
+	kept := secrets.Files{Dir: filepath.Join(env.Data, "secrets"), Named: opts.Secrets}
+	upstreams, err := localUpstreams(kept, opts)
 	if err != nil {
 		return err
 	}
 	defer upstreams.Close()
-	l.Kinds = kindsOver(l.Containers, remote.New(remote.Options{Data: env.Data, SecretFiles: opts.Secrets}))
+	l.Kinds = kindsOver(l.Containers, remote.New(remote.Options{Secrets: kept}))
 	door, err := localDoor()
 	if err != nil {
 		return err

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -15,6 +17,8 @@ import (
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/cmd/aod/cli"
 	"github.com/agent-on-demand/aod/cmd/aod/config"
+	"github.com/agent-on-demand/aod/cmd/aod/lookup"
+	"github.com/agent-on-demand/aod/cmd/aod/runflags"
 	"github.com/agent-on-demand/aod/orchestrator"
 	"github.com/agent-on-demand/aod/orchestrator/protocol/mcp"
 	"github.com/agent-on-demand/aod/orchestrator/questions"
@@ -80,10 +84,14 @@ func (s mcpService) receive(files []mcp.File) (*spool.Spool, error) {
 
 // ownUnits serves the units of a command by a service of its own.
 func (a *app) ownUnits(
-	cmd *cobra.Command, logger *slog.Logger, do func(context.Context, mcp.Service) error,
+	cmd *cobra.Command, flags runflags.Sources, logger *slog.Logger, do func(context.Context, mcp.Service) error,
 ) error {
 	ctx := cmd.Context()
 	c, err := config.Load(config.Options{Flags: cmd.Flags(), Getenv: os.Getenv, Data: cli.DefaultData()})
+	if err != nil {
+		return err
+	}
+	from, err := a.ownSources(c, flags)
 	if err != nil {
 		return err
 	}
@@ -96,7 +104,7 @@ func (a *app) ownUnits(
 	}
 	for n := 1; ; n++ { // each client starts a command of its own
 		held := false
-		err := a.withService(ctx, c, filepath.Join(c.Data, "mcp", strconv.Itoa(n)), logger,
+		err := a.withService(ctx, serving{c, filepath.Join(c.Data, "mcp", strconv.Itoa(n)), logger, from},
 			func(service *orchestrator.Service) error {
 				held = true
 				return serve(service)
@@ -105,6 +113,19 @@ func (a *app) ownUnits(
 			return err
 		}
 	}
+}
+
+// ownSources are those of a command's own units: its flags and the environment name them as for aod run, a server's
+// file the rest. A unit's program may have the secrets of --secret: whoever named them is its operator.
+func (a *app) ownSources(c *config.Config, flags runflags.Sources) (runflags.Found, error) {
+	units, whole := lookup.Units(c.Units)
+	from, err := flags.Find(runflags.Beside{
+		Secrets: c.Secrets, Catalog: c.Catalog(), Upstreams: c.Upstreams, Units: units, Whole: whole,
+	})
+	c.Upstreams = from.Upstreams
+	c.Policy.Secrets = slices.AppendSeq(c.Policy.Secrets, maps.Keys(from.Secrets.Named))
+	from.SayWherePromptsGo(a.env, units)
+	return from, err
 }
 
 // maxClients is how many of these commands have units of their own at a time.

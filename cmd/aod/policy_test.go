@@ -17,6 +17,7 @@ import (
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/cmd/aod/config"
 	"github.com/agent-on-demand/aod/handoff/egress"
+	"github.com/agent-on-demand/aod/internal/secrets"
 	"github.com/agent-on-demand/aod/orchestrator"
 	"github.com/agent-on-demand/aod/orchestrator/kind/container"
 	"github.com/agent-on-demand/aod/orchestrator/kind/remote"
@@ -42,7 +43,7 @@ func policed(t *testing.T, file string) (service *orchestrator.Service, units st
 	opts := serviceOptions(c, home(c), slog.New(slog.DiscardHandler))
 	engine := enginetest.NewFake(nil)
 	engine.AddImage(runtime.Image{ID: "sha256:debian", Tags: []string{dockertest.Image}, Cmd: []string{"bash"}, OS: "linux", Arch: "amd64", SizeBytes: 100 << 20})
-	opts.Kinds = kindsOver(container.New(engine, containerOptions(c, opts.Logger)), remote.New(remote.Options{Data: c.Data, Door: egress.New(egress.Options{})}))
+	opts.Kinds = kindsOver(container.New(engine, containerOptions(c, secrets.Files{Dir: c.Secrets}, opts.Logger)), remote.New(remote.Options{Secrets: secrets.Files{Dir: c.Secrets}, Door: egress.New(egress.Options{})}))
 	opts.Features = featuresOver(featureOptions{door: egress.New(egress.Options{}), pushes: pushesOf(c)})
 	if service, err = orchestrator.NewService(opts); err != nil {
 		t.Fatal(err)

@@ -17,6 +17,7 @@ import (
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/cmd/aod/cli"
 	"github.com/agent-on-demand/aod/cmd/aod/config"
+	"github.com/agent-on-demand/aod/cmd/aod/runflags"
 	"github.com/agent-on-demand/aod/cmd/aod/ui"
 	"github.com/agent-on-demand/aod/handoff/egress"
 	"github.com/agent-on-demand/aod/handoff/gateway"
@@ -40,7 +41,10 @@ acted on: a server that dies, however it does, is started again and goes on wher
 At the end running runs get --grace to finish; what is left goes on with the next start.
 
 The token that every request must bear is made at the first start (see token_file); the
-commands ps, runs, logs, cancel, rerun, units and prune find it by themselves.`,
+commands ps, runs, logs, cancel, rerun, units and prune find it by themselves.
+
+Providers of models, upstreams and secrets are those of --config and of the setting secrets:
+--models, AOD_MODELS and keys in the environment are for commands that run units by themselves.`,
 		Example: `  aod serve --units examples/capsules
   aod serve --config aod.yaml --listen 127.0.0.1:8080
   aod run --server http://127.0.0.1:7070 hello --set name=Ada`,
@@ -81,14 +85,26 @@ func (a *app) serve(ctx context.Context, c *config.Config, logger *slog.Logger) 
 		return err
 	}
 	defer func() { err = errors.Join(err, stopTracing(ctx)) }()
-	return a.withService(ctx, c, home(c), logger,
+	return a.withService(ctx, serving{c, home(c), logger, sourcesOf(c)},
 		func(service *orchestrator.Service) error { return a.serveAPI(ctx, service, c, logger) })
 }
 
-// withService calls do with a service in a home, which isn't started yet.
-func (a *app) withService(
-	ctx context.Context, c *config.Config, home string, logger *slog.Logger, do func(*orchestrator.Service) error,
-) (err error) {
+// serving is what a service is made of.
+type serving struct {
+	*config.Config
+	home   string
+	logger *slog.Logger
+	from   runflags.Found
+}
+
+// sourcesOf are those of a server: its file has them, and the environment's keys are no matter.
+func sourcesOf(c *config.Config) runflags.Found {
+	return runflags.FoundIn(c.Catalog(), c.Upstreams, secrets.Files{Dir: c.Secrets})
+}
+
+// withService calls do with a service that isn't started yet.
+func (a *app) withService(ctx context.Context, s serving, do func(*orchestrator.Service) error) (err error) {
+	c, from, logger := s.Config, s.from, s.logger
 	if err := leadsRuns(goruntime.GOOS); err != nil {
 		return err
 	}
@@ -97,27 +113,25 @@ func (a *app) withService(
 		return err
 	}
 	defer func() { err = errors.Join(err, engine.Close()) }()
-	gw, err := gateway.New(c.Catalog(),
-		gateway.Options{Key: secrets.Files{Dir: c.Secrets}.Read, Logger: logger})
+	gw, err := gateway.New(from.Catalog, gateway.Options{Key: from.Key, Logger: logger})
 	if err != nil {
 		return err
 	}
 	defer gw.Close()
-	upstreams, err := upstream.New(c.Upstreams,
-		upstream.Options{Key: secrets.Files{Dir: c.Secrets}.Read, Logger: logger})
+	upstreams, err := upstream.New(from.Upstreams, upstream.Options{Key: from.Secrets.Read, Logger: logger})
 	if err != nil {
 		return err
 	}
 	defer upstreams.Close()
-	if err := checkKeys(upstreams, upstreams.Names()); err != nil {
+	if err := checkKeys(upstreams, from.Asked); err != nil {
 		return err
 	}
-	containers := container.New(engine, containerOptions(c, logger))
+	containers := container.New(engine, containerOptions(c, from.Secrets, logger))
 	if err := containers.Confined(ctx); fault.Is(err, fault.Unsupported) { // one that doesn't answer is waited for
 		return err
 	}
-	opts, door := serviceOptions(c, home, logger), egress.New(egress.Options{Private: c.EgressExceptions()})
-	opts.Kinds = kindsOver(containers, remote.New(remote.Options{Logger: logger, Secrets: c.Secrets, Door: door}))
+	opts, door := serviceOptions(c, s.home, logger), egress.New(egress.Options{Private: c.EgressExceptions()})
+	opts.Kinds = kindsOver(containers, remote.New(remote.Options{Logger: logger, Secrets: from.Secrets, Door: door}))
 	opts.Features = featuresOver(featureOptions{
 		models: models.Models{
 			Gateway: gw, Budget: ledger.Amount{Tokens: int64(c.ModelTokens), Cost: int64(c.ModelCost)},

@@ -68,12 +68,12 @@ func pushesOf(c *config.Config) pushes.Options {
 	return pushes.Options{Door: egress.New(egress.Options{Private: c.A2A.PushExceptions(), Connect: 5 * time.Second})}
 }
 
-func containerOptions(c *config.Config, logger *slog.Logger) container.Options {
+func containerOptions(c *config.Config, kept secrets.Files, logger *slog.Logger) container.Options {
 	opts := container.Options{
 		Logger: logger, Limits: runtime.Limits{ResultBytes: c.PayloadLimit}, Starts: c.Starts,
 		Pool:   pool.Options{Size: c.Pool, MemoryBytes: c.PoolMemory, Idle: c.PoolIdle},
 		UIDs:   runtime.UIDs(c.SandboxUIDs),
-		Secret: secrets.Files{Dir: c.Secrets}.Read,
+		Secret: kept.Read,
 		Units:  map[string]container.Extra{}, NeedSeccomp: !c.AllowUnconfined,
 		Builds: container.BuildOptions{
 			AtOnce: c.Builds, Wait: c.QueueWait, Timeout: c.BuildTimeout, MemoryBytes: c.BuildMemory, CPUs: c.BuildCPUs,

@@ -59,7 +59,7 @@ func price(billionths int64) float64 { return float64(billionths) / 1e9 }
 
 // model returns a model that the run may ask for. The error is a *Refusal.
 func (s *Session) model(known *catalog.Catalog, name string) (catalog.Model, error) {
-	m, there := known.Models[name]
+	m, there := known.Model(name)
 	if !there {
 		mayAsk := func(other string, _ catalog.Model) bool { return !slices.Contains(s.Models, other) }
 		asked := maps.Clone(known.Models)

@@ -95,7 +95,7 @@ nothing else; stderr is progress and what the agent logs. Exit codes are those o
 	set.BoolVar(&flags.run.JSON, "json", false, "print the whole run record instead of the answer")
 	set.BoolVar(&flags.run.Keep, "keep", false, "leave the run's directory for a look")
 	flags.run.Given.Register(set)
-	flags.run.Models.Register(set)
+	flags.run.Sources.Register(set)
 	flags.run.RegisterReplace(set)
 	flags.run.History.Register(set)
 	flags.run.Project.Register(set)

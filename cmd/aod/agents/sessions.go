@@ -24,6 +24,9 @@ func runTurn(ctx context.Context, env *cli.Env, unit, message string, flags agen
 		return fault.New(fault.Input, "a session goes on with a unit of the server, and %q is a directory", unit).
 			WithHint("name the unit with which the session began; `aod agent sessions` lists them")
 	}
+	if err := flags.run.RefuseOnServer(); err != nil {
+		return err
+	}
 	server, err := env.Connect()
 	if err != nil {
 		return err

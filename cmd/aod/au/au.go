@@ -26,6 +26,7 @@ import (
 	"github.com/agent-on-demand/aod/cmd/aod/lookup"
 	"github.com/agent-on-demand/aod/cmd/aod/progress"
 	"github.com/agent-on-demand/aod/cmd/aod/runcmd"
+	"github.com/agent-on-demand/aod/cmd/aod/runflags"
 	"github.com/agent-on-demand/aod/cmd/aod/ui"
 	"github.com/agent-on-demand/aod/internal/wire/quantity"
 	"github.com/agent-on-demand/aod/orchestrator"
@@ -135,6 +136,7 @@ type auRunFlags struct {
 	env                  []string
 	timeout              time.Duration
 	maxStdin             string
+	secrets              runflags.Secrets
 	json                 bool
 }
 
@@ -171,6 +173,7 @@ Exit codes: 0 success, 1 its general error or a stdout that isn't one JSON docum
 	cmd.Flags().StringVar(&flags.maxStdin, "max-stdin", "",
 		"the most that it gets on stdin, such as 200MiB (default 50MiB)")
 	cmd.Flags().BoolVar(&flags.json, "json", false, "print the whole run record instead of the result")
+	flags.secrets.Register(cmd.Flags())
 	return cli.TellErrors(cmd)
 }
 
@@ -192,11 +195,15 @@ func runAU(ctx context.Context, env *cli.Env, target string, args []string, flag
 	if err != nil {
 		return err
 	}
-	return cli.WithLocal(ctx, env, func(l *cli.Local) error {
-		req, err := flags.request(c, args, env)
-		if err != nil {
-			return err
-		}
+	req, err := flags.request(c, args, env)
+	if err != nil {
+		return err
+	}
+	files, err := flags.secrets.Of(req.Unit) // a unit calls nobody, and asks no model
+	if err != nil {
+		return err
+	}
+	return cli.WithUnit(ctx, env, req.Unit, cli.LocalOptions{Secrets: files}, func(l *cli.Local) error {
 		dir, err := os.MkdirTemp("", "aod-stdin-")
 		if err != nil {
 			return cli.NotKept(err, "stdin")

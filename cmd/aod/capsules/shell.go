@@ -32,7 +32,9 @@ func ShellCommand(env *cli.Env) *cobra.Command {
 		Short: "Open a shell in the sandbox that a run would have",
 		Long: `Open a shell in the sandbox that a run of the capsule would have: its image, user, network
 and limits, /io with the input of the same flags as aod run, and the capsule API. Only the
-time isn't limited. The sandbox is gone with the shell, and the exit code is the shell's.
+time isn't limited, and the secrets of the unit's program aren't in the environment: everybody
+who may look at the container would see them. The sandbox is gone with the shell, and the exit
+code is the shell's.
 Without a terminal the shell reads its commands from stdin.`,
 		Example: `  aod shell ./csv-report --file table=sales.csv
   echo 'cat /io/input.json; python3 /capsule/run.py' | aod shell ./hello --set name=Ada`,
@@ -41,6 +43,7 @@ Without a terminal the shell reads its commands from stdin.`,
 	}
 	flags.Input.Register(cmd.Flags())
 	flags.Given.Register(cmd.Flags())
+	flags.Sources.Register(cmd.Flags())
 	return cmd
 }
 
@@ -62,14 +65,13 @@ func shell(ctx context.Context, env *cli.Env, name string, flags runcmd.Flags) e
 	if err != nil {
 		return err
 	}
-	return cli.WithUnit(ctx, env, req.Unit, cli.LocalOptions{Upstreams: flags.Given.Upstreams, Find: req.Find},
-		func(l *cli.Local) error {
-			if l.Kinds[string(req.Unit.Kind)] != run.Kind(l.Containers) {
-				return fault.New(fault.Unsupported, "%q has no sandbox to open a shell in", c.Name).
-					WithHint("it is of the kind %s; aod shell is for units that run in containers", c.Kind)
-			}
-			return openShell(ctx, env, l, req)
-		})
+	return flags.Sources.WithUnit(ctx, env, req, func(ctx context.Context, l *cli.Local) error {
+		if l.Kinds[string(req.Unit.Kind)] != run.Kind(l.Containers) {
+			return fault.New(fault.Unsupported, "%q has no sandbox to open a shell in", c.Name).
+				WithHint("it is of the kind %s; aod shell is for units that run in containers", c.Kind)
+		}
+		return openShell(ctx, env, l, req)
+	})
 }
 
 // openShell runs the shell to its end.

@@ -3,7 +3,6 @@ package capsules
 import (
 	"cmp"
 	"context"
-	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -25,7 +24,6 @@ import (
 	"github.com/agent-on-demand/aod/cmd/aod/runflags"
 	"github.com/agent-on-demand/aod/cmd/aod/ui"
 	"github.com/agent-on-demand/aod/orchestrator"
-	"github.com/agent-on-demand/aod/orchestrator/feature/models"
 	kindflow "github.com/agent-on-demand/aod/orchestrator/kind/flow"
 	"github.com/agent-on-demand/aod/orchestrator/run"
 )
@@ -51,7 +49,7 @@ what differs. Exit code 1 when a case fails.`,
 		},
 	}
 	flags.given.Register(cmd.Flags())
-	flags.answers.Register(cmd.Flags())
+	flags.sources.Register(cmd.Flags())
 	runcmd.RegisterWatch(cmd.Flags(), &watch)
 	cmd.Flags().StringVar(&flags.only, "case", "", "run only the case of this name (its file without .json)")
 	cmd.Flags().BoolVar(&flags.json, "json", false, "print the results as a JSON object")
@@ -62,13 +60,13 @@ what differs. Exit code 1 when a case fails.`,
 type testFlags struct {
 	only    string
 	given   runflags.Given
-	answers runflags.Models
+	sources runflags.Sources
 	json    bool
 	junit   string
 }
 
 func test(ctx context.Context, env *cli.Env, name string, flags testFlags) error {
-	given, answers := flags.given, flags.answers
+	answers := &flags.sources.Models
 	c, err := lookup.Load(env, name)
 	if err != nil {
 		return err
@@ -80,31 +78,21 @@ func test(ctx context.Context, env *cli.Env, name string, flags testFlags) error
 	if err != nil {
 		return err
 	}
-	u, err := given.Unit(c)
+	u, err := flags.given.Unit(c, flags.sources.Upstreams)
 	if err != nil {
 		return err
 	}
 	find := lookup.Callees(env, u, c)
-	opts := cli.LocalOptions{Upstreams: given.Upstreams, Find: find}
 	answers.Answered = slices.ContainsFunc(cases,
 		func(c capsule.Case) bool { return c.Models != nil || c.Cassette != "" })
-	if opts.Models, err = answers.Open(env, u, find); err != nil {
-		return err
-	}
-	defer opts.Models.Gateway.Close()
-	usual, done, err := answers.Source()
-	if err != nil {
-		return err
-	}
 	results := testResults{Unit: u.Name, Cases: []caseResult{}}
-	err = cli.WithUnit(ctx, env, u, opts, func(l *cli.Local) error {
-		req := orchestrator.Request{Request: run.Request{Unit: u}, Find: find}
+	req := orchestrator.Request{Request: run.Request{Unit: u}, Find: find}
+	err = flags.sources.WithUnit(ctx, env, req, func(ctx context.Context, l *cli.Local) error {
 		return results.run(env, l, req, cases, flags.json, func(test capsule.Case) (context.Context, error) {
-			source, err := answers.OfCase(test, usual)
-			return models.WithSource(ctx, source), err
+			return answers.OfCase(ctx, test)
 		})
 	})
-	if err = errors.Join(err, done()); err != nil {
+	if err != nil {
 		return err
 	}
 	return results.tell(env, flags)

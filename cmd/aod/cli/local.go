@@ -86,19 +86,33 @@ func sweep(ctx context.Context, env *Env, l *Local) error {
 }
 
 // sayReaches prints which hosts a unit, and what it may call, may reach by name.
-func sayReaches(env *Env, u *unit.Unit, find Finder) { sayReachesBut(env, u, find, map[string]bool{}) }
+func sayReaches(env *Env, u *unit.Unit, find Finder) {
+	units, _ := Reachable(u, find)
+	for _, u := range units {
+		if len(u.Policy.Egress) > 0 {
+			env.Note("%s may reach %s", ui.Printable(u.Name), strings.Join(u.Policy.Egress.Strings(), ", "))
+		}
+	}
+}
 
-func sayReachesBut(env *Env, u *unit.Unit, find Finder, said map[string]bool) {
-	said[u.Name] = true
-	if len(u.Policy.Egress) > 0 {
-		env.Note("%s may reach %s", ui.Printable(u.Name), strings.Join(u.Policy.Egress.Strings(), ", "))
-	}
-	for _, name := range u.Policy.Grants {
-		if said[name] || find == nil {
-			continue
+// Reachable returns a unit with all that it may call, directly or not; a nil find finds none. whole is false where
+// one of them can't be had: its call says why.
+func Reachable(u *unit.Unit, find Finder) (units []*unit.Unit, whole bool) {
+	units, whole = []*unit.Unit{u}, true
+	seen := map[string]bool{u.Name: true}
+	for i := 0; find != nil && i < len(units); i++ {
+		for _, name := range units[i].Policy.Grants {
+			if seen[name] {
+				continue
+			}
+			seen[name] = true
+			callee, err := find(context.Background(), name)
+			if err != nil {
+				whole = false
+				continue
+			}
+			units = append(units, callee)
 		}
-		if callee, err := find(context.Background(), name); err == nil { // the call says what is wrong
-			sayReachesBut(env, callee, find, said)
-		}
 	}
+	return units, whole
 }

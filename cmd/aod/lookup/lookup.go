@@ -229,6 +229,24 @@ func nearUnit(env *cli.Env, arg string) string {
 	return fault.Nearest(arg, names)
 }
 
+// Units reads the units in directories. whole is false where one can't be read: its run says why.
+func Units(places []string) (units []*unit.Unit, whole bool) {
+	whole = true
+	for _, place := range places {
+		dirs, err := registry.Dirs(place)
+		whole = whole && err == nil
+		for _, dir := range dirs {
+			c, err := capsule.Load(dir)
+			if err != nil {
+				whole = false
+				continue
+			}
+			units = append(units, unit.Of(c))
+		}
+	}
+	return units, whole
+}
+
 // trailing returns the separators at the end of a path.
 func trailing(path string) string {
 	return path[len(strings.TrimRight(path, string(filepath.Separator))):]

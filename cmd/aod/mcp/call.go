@@ -17,7 +17,7 @@ import (
 )
 
 func callCommand(env *cli.Env) *cobra.Command {
-	var flags runflags.Input
+	var flags callFlags
 	cmd := &cobra.Command{
 		Use:   "call DIR|UNIT [TOOL]",
 		Short: "Call a tool of a sealed MCP server, or list its tools",
@@ -30,14 +30,20 @@ where the tool fails.`,
 			return mcpCall(cmd.Context(), env, args[0], strings.Join(args[1:], ""), flags)
 		},
 	}
-	cmd.Flags().StringVarP(&flags.Text, "input", "i", "", "the arguments: a JSON object, @FILE, or - for stdin")
-	cmd.Flags().StringArrayVarP(&flags.Set, "set", "s", nil,
+	flags.sources.RegisterFiles(cmd.Flags())
+	cmd.Flags().StringVarP(&flags.input.Text, "input", "i", "", "the arguments: a JSON object, @FILE, or - for stdin")
+	cmd.Flags().StringArrayVarP(&flags.input.Set, "set", "s", nil,
 		"set an argument, typed by the tool's schema: `key=value`; may be repeated")
 	return cmd
 }
 
-func mcpCall(ctx context.Context, env *cli.Env, name, tool string, flags runflags.Input) error {
-	c, rules, err := mcpUnit(env, name)
+type callFlags struct {
+	input   runflags.Input
+	sources runflags.Sources
+}
+
+func mcpCall(ctx context.Context, env *cli.Env, name, tool string, flags callFlags) error {
+	server, rules, err := mcpUnit(env, name, flags.sources)
 	if err != nil {
 		return err
 	}
@@ -46,9 +52,9 @@ func mcpCall(ctx context.Context, env *cli.Env, name, tool string, flags runflag
 	asked := make(chan error, 1)
 	go func() {
 		defer session.End(relay.ErrClientLeft)
-		asked <- askServer(ctx, env, client, tool, flags)
+		asked <- askServer(ctx, env, client, tool, flags.input)
 	}()
-	if err := talk(ctx, env, c, session); err != nil {
+	if err := server.talk(ctx, env, session); err != nil {
 		return err
 	}
 	return <-asked

@@ -11,6 +11,7 @@ import (
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/cmd/aod/cli"
 	"github.com/agent-on-demand/aod/cmd/aod/lookup"
+	"github.com/agent-on-demand/aod/cmd/aod/runflags"
 	"github.com/agent-on-demand/aod/internal/wire/strictjson"
 )
 
@@ -80,8 +81,9 @@ func startsTOML(env *cli.Env, key string, starts mcpStarts) error {
 	return err
 }
 
-// checkUnits refuses directories and units that aren't there: the client would say no more than that its server ended.
-func checkUnits(env *cli.Env, units []string) error {
+// checkUnits refuses directories, units and sources that aren't there: the client would say no more than that its
+// server ended.
+func checkUnits(env *cli.Env, flags mcpFlags) error {
 	var known []string
 	for _, place := range env.Units {
 		if info, err := os.Stat(place); err != nil || !info.IsDir() {
@@ -89,20 +91,22 @@ func checkUnits(env *cli.Env, units []string) error {
 		}
 		known = append(known, lookup.Names(place, true)...)
 	}
-	for _, name := range units {
+	for _, name := range flags.units {
 		if len(env.Units) > 0 && !slices.Contains(known, name) {
 			return fault.New(fault.Input, "--unit names no unit of --units: %q", name).
 				WithHint("the units are %s", strings.Join(known, ", "))
 		}
 	}
-	return nil
+	units, whole := lookup.Units(env.Units)
+	_, err := flags.sources.Find(runflags.Beside{Units: units, Whole: whole})
+	return err
 }
 
 // mcpArgs are the arguments of aod mcp: the client starts it somewhere else.
 func mcpArgs(env *cli.Env, flags mcpFlags) ([]string, error) {
 	opts, err := flags.options()
 	if err == nil {
-		err = checkUnits(env, flags.units)
+		err = checkUnits(env, flags)
 	}
 	if err != nil {
 		return nil, err
@@ -131,5 +135,9 @@ func mcpArgs(env *cli.Env, flags mcpFlags) ([]string, error) {
 	for _, unit := range flags.units {
 		args = append(args, "--unit", unit)
 	}
-	return args, nil
+	if len(env.Units) == 0 {
+		return args, flags.sources.RefuseOnServer()
+	}
+	sources, err := flags.sources.Args()
+	return append(args, sources...), err
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/cmd/aod/cli"
+	"github.com/agent-on-demand/aod/cmd/aod/runflags"
 	"github.com/agent-on-demand/aod/cmd/aod/ui"
 	"github.com/agent-on-demand/aod/orchestrator/protocol/mcp"
 )
@@ -29,10 +30,12 @@ func Command(env *cli.Env, own OwnUnits) *cobra.Command {
 command: an editor, a desktop client, another agent. Every unit is a tool, and a call is a run.
 
 The units are those of the server that runs on the data directory, or of --server; with --units
-the command runs those of a directory by itself, for as long as its client is there. A server
-has the same tools at /mcp for clients that speak HTTP.`,
+the command runs those of a directory by itself, for as long as its client is there, and has
+models, upstreams and secrets for them as aod run has. A server has the same tools at /mcp for
+clients that speak HTTP.`,
 		Example: `  aod mcp --units ~/capsules
   aod mcp --units ~/capsules --files ~/papers --out ~/results
+  aod mcp --units ~/capsules --models ~/models.yaml
   aod mcp config claude --units ~/capsules`,
 		Args: cli.Exactly(0, "nothing but flags"),
 		RunE: func(cmd *cobra.Command, _ []string) error { return serveMCP(env, cmd, flags, own) },
@@ -46,12 +49,14 @@ has the same tools at /mcp for clients that speak HTTP.`,
 type mcpFlags struct {
 	units      []string
 	files, out string
+	sources    runflags.Sources // of units that the command runs by itself
 }
 
 func (f *mcpFlags) register(cmd *cobra.Command) {
 	cmd.Flags().StringArrayVar(&f.units, "unit", nil, "only this unit; may be repeated")
 	cmd.Flags().StringVar(&f.files, "files", "", "a directory whose files may be given to tools by their paths")
 	cmd.Flags().StringVar(&f.out, "out", "", "a directory that gets the files of results")
+	f.sources.RegisterFiles(cmd.Flags())
 }
 
 // options returns the flags as options, with whole paths.
@@ -91,6 +96,9 @@ func serveMCP(env *cli.Env, cmd *cobra.Command, flags mcpFlags, own OwnUnits) er
 	if !cmd.Flags().Changed("units") {
 		server, err := env.Connect()
 		if err == nil {
+			err = flags.sources.RefuseOnServer()
+		}
+		if err == nil {
 			opts.URL = server.Server()
 			return speakMCP(cmd.Context(), env, mcpRemote{server}, opts)
 		}
@@ -103,13 +111,15 @@ func serveMCP(env *cli.Env, cmd *cobra.Command, flags mcpFlags, own OwnUnits) er
 					"with --units DIR")
 		}
 	}
-	return own(cmd, opts.Logger, func(ctx context.Context, units mcp.Service) error {
+	return own(cmd, flags.sources, opts.Logger, func(ctx context.Context, units mcp.Service) error {
 		return speakMCP(ctx, env, units, opts)
 	})
 }
 
 // OwnUnits calls do with a service over this command's own units.
-type OwnUnits func(cmd *cobra.Command, logger *slog.Logger, do func(context.Context, mcp.Service) error) error
+type OwnUnits func(
+	cmd *cobra.Command, from runflags.Sources, logger *slog.Logger, do func(context.Context, mcp.Service) error,
+) error
 
 // speakMCP serves the client at stdin and stdout, until it goes or ctx ends.
 func speakMCP(ctx context.Context, env *cli.Env, svc mcp.Service, opts mcp.Options) error {

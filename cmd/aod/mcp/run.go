@@ -16,6 +16,7 @@ import (
 	"github.com/agent-on-demand/aod/cmd/aod/cli"
 	"github.com/agent-on-demand/aod/cmd/aod/lookup"
 	"github.com/agent-on-demand/aod/cmd/aod/progress"
+	"github.com/agent-on-demand/aod/cmd/aod/runflags"
 	"github.com/agent-on-demand/aod/handoff/relay"
 	"github.com/agent-on-demand/aod/orchestrator"
 	"github.com/agent-on-demand/aod/orchestrator/kind/container"
@@ -23,7 +24,8 @@ import (
 )
 
 func runCommand(env *cli.Env) *cobra.Command {
-	return &cobra.Command{
+	var sources runflags.Sources
+	cmd := &cobra.Command{
 		Use:   "run DIR|NAME",
 		Short: "Connect an MCP client on stdin and stdout with a sealed server",
 		Long: `Start the server of a unit with kind: mcp in a sandbox, and pass messages of the Model Context
@@ -32,14 +34,18 @@ configuration it takes the place of docker run -i. The server ends with its clie
 writes to stderr goes to stderr.`,
 		Example: "  aod mcp run ./memory\n  claude mcp add memory -- aod mcp run ~/capsules/memory",
 		Args:    cli.Exactly(1, "one directory or name of a unit"),
-		RunE:    func(cmd *cobra.Command, args []string) error { return mcpRun(cmd.Context(), env, args[0]) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return mcpRun(cmd.Context(), env, args[0], sources)
+		},
 	}
+	sources.RegisterFiles(cmd.Flags())
+	return cmd
 }
 
-func mcpRun(ctx context.Context, env *cli.Env, name string) error {
+func mcpRun(ctx context.Context, env *cli.Env, name string, sources runflags.Sources) error {
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGHUP)
 	defer stop()
-	c, rules, err := mcpUnit(env, name)
+	server, rules, err := mcpUnit(env, name, sources)
 	if err != nil {
 		return err
 	}
@@ -54,27 +60,32 @@ func mcpRun(ctx context.Context, env *cli.Env, name string) error {
 			session.End(err)
 		}
 	}()
-	return talk(ctx, env, c, session)
+	return server.talk(ctx, env, session)
 }
 
-// mcpUnit reads a unit on this machine that is an MCP server.
-func mcpUnit(env *cli.Env, name string) (*capsule.Capsule, relay.Options, error) {
+// mcpServer is a unit on this machine that is an MCP server.
+type mcpServer struct {
+	*capsule.Capsule
+	sources runflags.Sources
+}
+
+func mcpUnit(env *cli.Env, name string, sources runflags.Sources) (mcpServer, relay.Options, error) {
 	if env.Server != "" {
-		return nil, relay.Options{}, fault.New(fault.Input,
+		return mcpServer{}, relay.Options{}, fault.New(fault.Input,
 			"this command starts servers on this machine, and --server names another one").
 			WithHint("connect a client with %s/mcp/UNIT, or leave out --server and unset AOD_SERVER", env.Server)
 	}
 	c, err := lookup.Load(env, name)
 	if err != nil {
-		return nil, relay.Options{}, err
+		return mcpServer{}, relay.Options{}, err
 	}
 	rules, err := container.SessionRules(unit.Of(c))
-	return c, rules, err
+	return mcpServer{c, sources}, rules, err
 }
 
-// talk runs a unit's server until the session is over.
-func talk(ctx context.Context, env *cli.Env, c *capsule.Capsule, session *relay.Session) error {
-	u := unit.Of(c)
+// talk runs the server until the session is over.
+func (s mcpServer) talk(ctx context.Context, env *cli.Env, session *relay.Session) error {
+	u := unit.Of(s.Capsule)
 	input, err := contract.Decode([]byte("{}"), contract.DefaultMaxBytes)
 	if err != nil {
 		return err
@@ -82,13 +93,14 @@ func talk(ctx context.Context, env *cli.Env, c *capsule.Capsule, session *relay.
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	go leaveEarly(ctx, session, cancel)
-	view := progress.New(env.Err, c.Name, env.Quiet)
+	view := progress.New(env.Err, s.Name, env.Quiet)
 	defer view.Close()
-	err = cli.WithUnit(ctx, env, u, cli.LocalOptions{}, func(l *cli.Local) error {
-		ended, err := l.Runs.Run(ctx, orchestrator.Request{
-			Request: run.Request{Unit: u, Input: input, Extra: session},
-			Observe: view.Event,
-		})
+	req := orchestrator.Request{
+		Request: run.Request{Unit: u, Input: input, Extra: session}, Find: lookup.Callees(env, u, s.Capsule),
+		Observe: view.Event,
+	}
+	err = s.sources.WithUnit(ctx, env, req, func(ctx context.Context, l *cli.Local) error {
+		ended, err := l.Runs.Run(ctx, req)
 		if err != nil {
 			return err
 		}

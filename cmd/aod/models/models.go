@@ -6,6 +6,7 @@ package models
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -16,6 +17,7 @@ import (
 	"github.com/agent-on-demand/aod/cmd/aod/runflags"
 	"github.com/agent-on-demand/aod/cmd/aod/ui"
 	"github.com/agent-on-demand/aod/handoff/gateway"
+	"github.com/agent-on-demand/aod/internal/secrets"
 )
 
 // Command is `aod models`.
@@ -53,11 +55,11 @@ func knownModels(ctx context.Context, env *cli.Env, flags runflags.Models) ([]ap
 		}
 		return server.Models.List(ctx)
 	}
-	known, key, err := flags.Catalog(env, nil)
+	known, err := flags.Catalog(secrets.Files{Dir: filepath.Join(env.Data, "secrets")})
 	if err != nil {
 		return nil, err
 	}
-	gw, err := gateway.New(known, gateway.Options{Key: key})
+	gw, err := gateway.New(known.Catalog, gateway.Options{Key: known.Key})
 	if err != nil {
 		return nil, err
 	}

@@ -106,9 +106,6 @@ func rerunHere(ctx context.Context, env *cli.Env, past history.Past, flags Flags
 		return fault.New(fault.Input, "--detach needs a server that goes on with the run").
 			WithHint("start one with `aod serve` and name it with --server URL")
 	}
-	for name, path := range past.Source.Secrets {
-		flags.secrets = append(flags.secrets, name+"="+path)
-	}
 	c, err := lookup.LoadDir(env, past.Source.Dir)
 	if err != nil {
 		return err
@@ -117,12 +114,12 @@ func rerunHere(ctx context.Context, env *cli.Env, past history.Past, flags Flags
 	if err != nil {
 		return err
 	}
-	flags.Given = runflags.Given{
-		File: past.Source.UnitConfig, MayCall: past.Source.MayCall,
-		Upstreams: past.Source.Upstreams,
+	flags.Given = runflags.Given{File: past.Source.UnitConfig, MayCall: past.Source.MayCall}
+	flags.Sources = runflags.Sources{
+		Models: runflags.Models{File: past.Source.Models}, Upstreams: past.Source.Upstreams,
+		Secrets: runflags.PastSecrets(past.Source.Secrets),
 	}
-	flags.Models.File = past.Source.Models
-	u, err := flags.Given.Unit(c)
+	u, err := flags.Given.Unit(c, flags.Sources.Upstreams)
 	if err != nil {
 		return err
 	}

@@ -23,7 +23,6 @@ import (
 	"github.com/agent-on-demand/aod/cmd/aod/runflags"
 	"github.com/agent-on-demand/aod/cmd/aod/runlist"
 	"github.com/agent-on-demand/aod/orchestrator"
-	"github.com/agent-on-demand/aod/orchestrator/feature/models"
 	"github.com/agent-on-demand/aod/orchestrator/history"
 	"github.com/agent-on-demand/aod/orchestrator/run"
 )
@@ -39,11 +38,10 @@ type Flags struct {
 	Detach     bool
 	Replace    bool // a directory may replace another upload of a server
 	watch      bool
-	secrets    []string
 	answers    []string
 	unattended bool
 	Given      runflags.Given
-	Models     runflags.Models
+	Sources    runflags.Sources
 	Meta       runflags.Meta
 	History    runlist.HistoryFlag
 	Project    runflags.Project
@@ -81,15 +79,13 @@ input does (nothing is started), 124 timeout, 125 AOD itself failed, 130 interru
 	}
 	flags.Input.Register(cmd.Flags())
 	flags.Given.Register(cmd.Flags())
-	flags.Models.Register(cmd.Flags())
+	flags.Sources.Register(cmd.Flags())
 	cmd.Flags().StringVarP(&flags.Out, "out", "o", "", "directory for output files (default aod-output/RUN-ID)")
 	cmd.Flags().DurationVar(&flags.Timeout, "timeout", 0,
 		"stop the run after this time, e.g. 30s (default: the capsule's, or 1m)")
 	cmd.Flags().BoolVar(&flags.JSON, "json", false, "print the whole run record instead of the result")
 	flags.Meta.Register(cmd.Flags(), "with --server: what the run is about, for aod ps --meta")
 	cmd.Flags().BoolVar(&flags.Keep, "keep", false, "leave the run's directory for a look")
-	cmd.Flags().StringArrayVar(&flags.secrets, "secret", nil,
-		"a secret that a unit names, NAME=FILE; may be repeated (default: the files in DATA/secrets)")
 	flags.registerAnswers(cmd.Flags())
 	cmd.Flags().BoolVar(&flags.unattended, "unattended", false,
 		"with --server: nobody answers what the run asks, which is denied at once")
@@ -112,6 +108,11 @@ func (f *Flags) registerAnswers(flags *pflag.FlagSet) {
 			"the terminal is asked)")
 }
 
+// RefuseOnServer returns a fault if a flag is set that only means something here.
+func (f *Flags) RefuseOnServer() error {
+	return errors.Join(f.Given.RefuseOnServer(), f.Sources.RefuseOnServer(), f.refuseAnswers())
+}
+
 func (f *Flags) refuseAnswers() error {
 	if len(f.answers) == 0 {
 		return nil
@@ -126,10 +127,7 @@ func Run(ctx context.Context, env *cli.Env, name string, flags Flags) error {
 		return fault.New(fault.Input, "--timeout must be positive, not %v", flags.Timeout)
 	}
 	if env.Server != "" {
-		if err := errors.Join(flags.Given.RefuseOnServer(), flags.Models.RefuseOnServer()); err != nil {
-			return err
-		}
-		if err := flags.refuseAnswers(); err != nil {
+		if err := flags.RefuseOnServer(); err != nil {
 			return err
 		}
 		return runOnServer(ctx, env, name, flags)
@@ -158,33 +156,21 @@ func Run(ctx context.Context, env *cli.Env, name string, flags Flags) error {
 }
 
 // runHere runs a unit of a directory on this machine.
-func runHere(ctx context.Context, env *cli.Env, dir string, req orchestrator.Request, flags Flags) (err error) {
+func runHere(ctx context.Context, env *cli.Env, dir string, req orchestrator.Request, flags Flags) error {
 	if err := flags.History.Check(); err != nil {
 		return err
 	}
 	if err := remember(env, &req, dir, flags); err != nil {
 		return err
 	}
-	opts := cli.LocalOptions{Secrets: req.Source.Secrets, Upstreams: flags.Given.Upstreams, Find: req.Find}
-	flags.Models.Secrets = req.Source.Secrets
-	if opts.Models, err = flags.Models.Open(env, req.Unit, req.Find); err != nil {
-		return err
-	}
-	defer opts.Models.Gateway.Close()
-	source, done, err := flags.Models.Source()
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, done()) }()
-	ctx = models.WithSource(ctx, source)
-	return cli.WithUnit(ctx, env, req.Unit, opts, func(l *cli.Local) error {
+	return flags.Sources.WithUnit(ctx, env, req, func(ctx context.Context, l *cli.Local) error {
 		return RunRequest(ctx, env, l, req, flags)
 	})
 }
 
 // Request makes a request for a run on this machine of the flags.
 func (f Flags) Request(ctx context.Context, c *capsule.Capsule, env *cli.Env) (orchestrator.Request, error) {
-	u, err := f.Given.Unit(c)
+	u, err := f.Given.Unit(c, f.Sources.Upstreams)
 	if err != nil {
 		return orchestrator.Request{}, err
 	}
@@ -247,14 +233,9 @@ func RunRequest(ctx context.Context, env *cli.Env, l *cli.Local, req orchestrato
 
 // remember makes a run one that is kept.
 func remember(env *cli.Env, req *orchestrator.Request, dir string, flags Flags) error {
-	secrets, err := runflags.SecretFiles(flags.secrets)
+	secrets, err := flags.Sources.Secrets.Files()
 	if err != nil {
 		return err
-	}
-	for name, path := range secrets {
-		if secrets[name], err = filepath.Abs(path); err != nil {
-			return fault.Wrap(fault.Input, err, "--secret %s: its path can't be used", name)
-		}
 	}
 	req.History = history.New(env.Data, int(flags.History))
 	req.Source = history.Source{Dir: dir, Secrets: secrets, MayCall: flags.Given.MayCall, Start: req.Start}
@@ -263,8 +244,8 @@ func remember(env *cli.Env, req *orchestrator.Request, dir string, flags Flags) 
 		stored *string
 	}{
 		"--unit-config": {flags.Given.File, &req.Source.UnitConfig},
-		"--upstreams":   {flags.Given.Upstreams, &req.Source.Upstreams},
-		"--models":      {flags.Models.File, &req.Source.Models},
+		"--upstreams":   {flags.Sources.Upstreams, &req.Source.Upstreams},
+		"--models":      {flags.Sources.Models.File, &req.Source.Models},
 	} {
 		if path.given == "" {
 			continue

@@ -22,10 +22,6 @@ func runOnServer(ctx context.Context, env *cli.Env, name string, flags Flags) er
 		return fault.New(fault.Input, "--keep is for runs on this machine: the run's directory is the server's").
 			WithHint("`aod runs ID --json` shows what the server keeps of a run, `aod logs ID` its log")
 	}
-	if len(flags.secrets) > 0 {
-		return fault.New(fault.Input, "--secret is for runs on this machine").
-			WithHint("a server has secrets of its own, see its setting `secrets`")
-	}
 	server, err := env.Connect()
 	if err != nil {
 		return err

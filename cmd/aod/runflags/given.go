@@ -23,15 +23,12 @@ import (
 type Given struct {
 	File    string
 	MayCall []string
-
-	Upstreams string // a file of them
 }
 
 // Register adds the flags to a command.
 func (f *Given) Register(fs *pflag.FlagSet) {
 	fs.StringVar(&f.File, "unit-config", "",
 		"a YAML file with what the unit gets: env, network, may_call, timeout, limits")
-	fs.StringVar(&f.Upstreams, "upstreams", "", "a YAML file with upstreams that it may ask (default: AOD_UPSTREAMS)")
 	fs.StringArrayVar(&f.MayCall, "may-call", nil,
 		"a unit that it may call beside those of its tools.yaml; may be repeated")
 }
@@ -56,13 +53,13 @@ func (f *Given) given() (given unit.Given, err error) {
 	return given, nil
 }
 
-// Unit returns the unit of a capsule with what the flags give it.
-func (f *Given) Unit(c *capsule.Capsule) (*unit.Unit, error) {
+// Unit returns the unit of a capsule with what the flags give it, where there are the upstreams of a file.
+func (f *Given) Unit(c *capsule.Capsule, upstreams string) (*unit.Unit, error) {
 	given, err := f.given()
 	if err != nil {
 		return nil, err
 	}
-	table, err := ReadUpstreams(f.Upstreams)
+	table, err := ReadUpstreams(upstreams)
 	if err != nil {
 		return nil, err
 	}
@@ -73,10 +70,10 @@ func (f *Given) Unit(c *capsule.Capsule) (*unit.Unit, error) {
 
 // RefuseOnServer returns a fault if a flag is set that only means something here.
 func (f *Given) RefuseOnServer() error {
-	if f.File == "" && f.Upstreams == "" && len(f.MayCall) == 0 {
+	if f.File == "" && len(f.MayCall) == 0 {
 		return nil
 	}
-	return fault.New(fault.Input, "--unit-config, --upstreams and --may-call are for runs on this machine").
+	return fault.New(fault.Input, "--unit-config and --may-call are for runs on this machine").
 		WithHint("a server's operator writes the same below unit.NAME in the server's file, see docs/configuration.md")
 }
 
@@ -110,9 +107,12 @@ func nonEmpty(list []string) []string {
 	return list
 }
 
+// upstreamsPath is that of the flag, else that of the environment; "" is none.
+func upstreamsPath(given string) string { return cmp.Or(given, os.Getenv("AOD_UPSTREAMS")) }
+
 // ReadUpstreams reads the table of a file, else that of AOD_UPSTREAMS; without both it is empty.
 func ReadUpstreams(given string) (upstream.Table, error) {
-	path := cmp.Or(given, os.Getenv("AOD_UPSTREAMS"))
+	path := upstreamsPath(given)
 	if path == "" {
 		return nil, nil
 	}
@@ -126,23 +126,6 @@ func ReadUpstreams(given string) (upstream.Table, error) {
 		return nil, fault.New(fault.Input, "the upstreams in %q are not valid", path).WithFindings(findings)
 	}
 	return table, nil
-}
-
-// SecretFiles parses --secret NAME=FILE. The files are read when a unit needs them.
-func SecretFiles(flags []string) (map[string]string, error) {
-	files := map[string]string{}
-	for _, pair := range flags {
-		name, path, ok := strings.Cut(pair, "=")
-		if !ok || name == "" || path == "" {
-			return nil, fault.New(fault.Input, "--secret takes NAME=FILE").
-				WithHint("the value itself never stands on a command line")
-		}
-		if files[name] != "" {
-			return nil, fault.New(fault.Input, "--secret names %q twice", name)
-		}
-		files[name] = path
-	}
-	return files, nil
 }
 
 // Start says how an agent's program starts.

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -17,10 +16,8 @@ import (
 	"github.com/agent-on-demand/aod/capsule"
 	"github.com/agent-on-demand/aod/capsule/unit"
 	"github.com/agent-on-demand/aod/cmd/aod/cli"
-	"github.com/agent-on-demand/aod/handoff/gateway"
 	"github.com/agent-on-demand/aod/handoff/gateway/cassette"
 	"github.com/agent-on-demand/aod/handoff/gateway/catalog"
-	"github.com/agent-on-demand/aod/handoff/gateway/ledger"
 	"github.com/agent-on-demand/aod/handoff/gateway/script"
 	"github.com/agent-on-demand/aod/internal/safefs"
 	"github.com/agent-on-demand/aod/internal/secrets"
@@ -33,21 +30,25 @@ type Models struct {
 	record string
 	replay string
 
-	Answered bool              // test cases say what models answer
-	Secrets  map[string]string // files with keys of providers, by the names of the keys
+	Answered bool // test cases say what models answer
 }
 
 // Register adds the flags to a command.
 func (f *Models) Register(flags *pflag.FlagSet) {
-	flags.StringVar(&f.File, "models", "",
-		"a YAML file with providers and models (default: AOD_MODELS, else the provider whose key is in "+
-			"OPENAI_API_KEY or ANTHROPIC_API_KEY)")
+	f.registerFile(flags)
 	flags.StringVar(&f.record, "record", "", "write what models are asked, and their answers, to this cassette")
 	flags.StringVar(&f.replay, "replay", "", "answer from this cassette and ask no model")
 }
 
-// RefuseOnServer returns a fault if a flag is set that only means something here.
-func (f *Models) RefuseOnServer() error {
+// registerFile adds the one flag to a command whose runs nobody records or replays.
+func (f *Models) registerFile(flags *pflag.FlagSet) {
+	flags.StringVar(&f.File, "models", "",
+		"a YAML file with providers and models (default: AOD_MODELS, else the provider whose key is in "+
+			"OPENAI_API_KEY or ANTHROPIC_API_KEY)")
+}
+
+// refuseOnServer returns a fault if a flag is set that only means something here.
+func (f *Models) refuseOnServer() error {
 	if f.File == "" && f.record == "" && f.replay == "" {
 		return nil
 	}
@@ -55,57 +56,47 @@ func (f *Models) RefuseOnServer() error {
 		WithHint("a server's operator writes providers and models in the server's file, see docs/models.md")
 }
 
-// treeTokens bounds the runs of one command, as the server's model_tokens does.
-const treeTokens = 2_000_000
+// Path is that of the flag, else that of the environment; "" is none.
+func (f *Models) Path() string { return cmp.Or(f.File, os.Getenv("AOD_MODELS")) }
 
-// Open returns what the runs of a unit may ask of models, and a function that closes it.
-func (f *Models) Open(env *cli.Env, u *unit.Unit, find cli.Finder) (models.Models, error) {
-	known, key, err := f.Catalog(env, namedModels(u, find, map[string]bool{}))
-	if err != nil {
-		return models.Models{}, err
-	}
-	gw, err := gateway.New(known, gateway.Options{Key: key})
-	return models.Models{Gateway: gw, Budget: ledger.Amount{Tokens: treeTokens}, Transcript: true}, err
+// Known are the models that units may ask for.
+type Known struct {
+	catalog.Catalog
+	Key  func(name string) (secrets.Secret, error)
+	Keys []string // names of secrets that providers take
+
+	own bool // keys of the environment open them
 }
 
-// namedModels are the models that a unit names, and those that it may call.
-func namedModels(u *unit.Unit, find cli.Finder, seen map[string]bool) []string {
-	names := slices.Clone(u.Policy.Models)
-	seen[u.Name] = true
-	for _, name := range u.Policy.Grants {
-		if seen[name] {
-			continue
-		}
-		if callee, err := find(context.Background(), name); err == nil { // the call says what is wrong
-			names = append(names, namedModels(callee, find, seen)...)
+// knownOf has the models of a catalogue, with its keys in files.
+func knownOf(table catalog.Catalog, files secrets.Files) Known {
+	known := Known{Catalog: table, Key: files.Read}
+	for _, p := range table.Providers {
+		if p.Key != "" {
+			known.Keys = append(known.Keys, p.Key)
 		}
 	}
-	return names
+	return known
 }
 
-// keyReader returns a secret by its name.
-type keyReader func(name string) (secrets.Secret, error)
-
-// path is that of the flag, else that of the environment; "" is none.
-func (f *Models) path() string { return cmp.Or(f.File, os.Getenv("AOD_MODELS")) }
-
-// Catalog returns the models of the file, else those of the providers whose keys are in the
+// Catalog returns the models of the file, else those of the providers whose keys are among the files or in the
 // environment.
-func (f *Models) Catalog(env *cli.Env, names []string) (catalog.Catalog, keyReader, error) {
-	path := f.path()
-	switch {
-	case path != "":
-	case f.replay != "" || f.Answered && f.record == "":
-		return anyCatalog(names), nil, nil
-	default:
-		known, err := f.ownCatalog(names)
-		if err == nil {
-			sayWherePromptsGo(env, known)
-		}
-		return known, f.ownKey, err
+func (f *Models) Catalog(files secrets.Files) (known Known, err error) {
+	if path := f.Path(); path != "" {
+		table, err := readCatalog(path)
+		return knownOf(table, files), err
 	}
-	known, err := readCatalog(path)
-	return known, secrets.Files{Dir: filepath.Join(env.Data, "secrets"), Named: f.Secrets}.Read, err
+	for _, p := range ownProviders {
+		known.Keys = append(known.Keys, p.variable)
+	}
+	if f.replay != "" || f.Answered && f.record == "" {
+		known.Catalog = anyCatalog()
+		return known, nil
+	}
+	keys := ownKeys{files.Named}
+	known.Key, known.own = keys.read, true
+	known.Catalog, err = keys.catalog()
+	return known, err
 }
 
 func readCatalog(path string) (catalog.Catalog, error) {
@@ -162,32 +153,32 @@ func ownPlace(variable string, places []string, below string) (address string, e
 	return address, nil
 }
 
-// anyCatalog has the models that units name, at nobody who could be asked.
-func anyCatalog(names []string) catalog.Catalog {
-	known := catalog.Catalog{Providers: map[string]catalog.Provider{
-		"nobody": {
-			Kind: catalog.Compatible, BaseURL: "https://nobody.invalid", Dialects: catalog.Dialects(),
-			AnyField: true,
-		},
-	}, Models: map[string]catalog.Model{}}
-	for _, name := range names {
-		known.Models[name] = catalog.Model{
-			Use:   []catalog.Use{{Provider: "nobody", Model: name}},
-			Price: &catalog.Price{},
-		}
+// anyCatalog has all models, at nobody who could be asked.
+func anyCatalog() catalog.Catalog {
+	nobody := catalog.Provider{
+		Kind: catalog.Compatible, BaseURL: "https://nobody.invalid", Dialects: catalog.Dialects(), AnyField: true,
 	}
-	return known
+	return catalog.Catalog{
+		Providers: map[string]catalog.Provider{"nobody": nobody},
+		Other: func(name string) (catalog.Model, bool) {
+			return catalog.Model{Use: []catalog.Use{{Provider: "nobody", Model: name}}, Price: &catalog.Price{}}, true
+		},
+	}
 }
 
 // ownWindow is longer than what any model of these providers can read, in tokens.
 const ownWindow = 1_100_000
 
-// ownCatalog has the models that units name, at the providers whose keys are in the
-// environment.
-func (f *Models) ownCatalog(names []string) (catalog.Catalog, error) {
-	known := catalog.Catalog{Providers: map[string]catalog.Provider{}, Models: map[string]catalog.Model{}}
-	for _, p := range ownProviders {
-		if os.Getenv(p.variable) == "" && f.Secrets[p.variable] == "" {
+// ownKeys are the keys of ownProviders: of a --secret, else of the environment.
+type ownKeys struct{ files map[string]string }
+
+// catalog has the models at the providers whose keys are there.
+func (k ownKeys) catalog() (catalog.Catalog, error) {
+	known := catalog.Catalog{Providers: map[string]catalog.Provider{}, Other: func(string) (catalog.Model, bool) {
+		return catalog.Model{}, false
+	}}
+	for _, p := range slices.Backward(ownProviders) { // the first that has a model is asked
+		if os.Getenv(p.variable) == "" && k.files[p.variable] == "" {
 			continue
 		}
 		address, err := ownPlace(p.variable, p.places, p.below)
@@ -198,26 +189,26 @@ func (f *Models) ownCatalog(names []string) (catalog.Catalog, error) {
 		if address != "" && kind == catalog.OpenAI {
 			kind = catalog.Compatible // nobody knows which server it is
 		}
-		known.Providers[p.name] = catalog.Provider{
-			Kind: kind, Key: p.variable, BaseURL: address, Dialects: p.kind.Dialects(),
-		}
-		for _, name := range names {
-			if _, taken := known.Models[name]; !taken && strings.HasPrefix(name, p.prefix) {
-				price, _ := catalog.KnownPrice(known.Providers[p.name], name)
-				known.Models[name] = catalog.Model{
-					Use:     []catalog.Use{{Provider: p.name, Model: name}},
-					Context: ownWindow, Price: price,
-				}
+		provider := catalog.Provider{Kind: kind, Key: p.variable, BaseURL: address, Dialects: p.kind.Dialects()}
+		known.Providers[p.name] = provider
+		others := known.Other
+		known.Other = func(name string) (catalog.Model, bool) {
+			if !strings.HasPrefix(name, p.prefix) {
+				return others(name)
 			}
+			price, _ := catalog.KnownPrice(provider, name)
+			return catalog.Model{
+				Use: []catalog.Use{{Provider: p.name, Model: name}}, Context: ownWindow, Price: price,
+			}, true
 		}
 	}
 	return known, nil
 }
 
-// ownKey returns a key of a --secret, else of the environment.
-func (f *Models) ownKey(variable string) (secrets.Secret, error) {
-	if f.Secrets[variable] != "" {
-		return secrets.Files{Named: f.Secrets}.Read(variable)
+// read returns a key.
+func (k ownKeys) read(variable string) (secrets.Secret, error) {
+	if k.files[variable] != "" {
+		return secrets.Files{Named: k.files}.Read(variable)
 	}
 	value := os.Getenv(variable)
 	if value == "" {
@@ -226,10 +217,22 @@ func (f *Models) ownKey(variable string) (secrets.Secret, error) {
 	return secrets.Secret(value), nil
 }
 
-func sayWherePromptsGo(env *cli.Env, known catalog.Catalog) {
-	for _, name := range slices.Sorted(maps.Keys(known.Models)) {
-		provider := known.Models[name].Use[0].Provider
-		if address := known.Providers[provider].BaseURL; address != "" {
+// SayWherePromptsGo prints who is asked for the models that units name, where a key of the environment opens them.
+func (k Known) SayWherePromptsGo(env *cli.Env, units []*unit.Unit) {
+	if !k.own {
+		return
+	}
+	var names []string
+	for _, u := range units {
+		names = append(names, u.Policy.Models...)
+	}
+	for _, name := range slices.Compact(slices.Sorted(slices.Values(names))) {
+		model, known := k.Model(name)
+		if !known {
+			continue
+		}
+		provider := model.Use[0].Provider
+		if address := k.Providers[provider].BaseURL; address != "" {
 			provider = address
 		}
 		env.Note("what is asked of the model %s goes to %s, with the key of your environment", name, provider)
@@ -249,8 +252,8 @@ func (f *Models) Touch() error {
 	return file.Close()
 }
 
-// Source opens the cassettes of the flags.
-func (f *Models) Source() (source models.Source, done func() error, err error) {
+// source opens the cassettes of the flags.
+func (f *Models) source() (source models.Source, done func() error, err error) {
 	done = func() error { return nil }
 	if f.replay != "" {
 		if source.Replay, err = readCassette(f.replay); err != nil {
@@ -268,12 +271,18 @@ func (f *Models) Source() (source models.Source, done func() error, err error) {
 	return source, file.Close, nil
 }
 
-// OfCase returns what a test case says that models answer, else what the flags say. A case is
-// recorded anew though it has answers.
-func (f *Models) OfCase(test capsule.Case, usual models.Source) (source models.Source, err error) {
+// OfCase returns a context with what a test case says that models answer, unless the flags say what they do. A case
+// is recorded anew though it has answers.
+func (f *Models) OfCase(ctx context.Context, test capsule.Case) (context.Context, error) {
+	if f.record != "" || f.replay != "" {
+		return ctx, nil
+	}
+	source, err := f.answersOf(test)
+	return models.WithSource(ctx, source), err
+}
+
+func (f *Models) answersOf(test capsule.Case) (source models.Source, err error) {
 	switch {
-	case usual != (models.Source{}):
-		return usual, nil
 	case test.Cassette != "":
 		source.Replay, err = readCassette(test.Cassette)
 	case test.Models != nil:
@@ -285,7 +294,7 @@ func (f *Models) OfCase(test capsule.Case, usual models.Source) (source models.S
 			err = fault.New(fault.Capsule, "the answers of models in %s are not valid", test.File).
 				WithFindings(findings)
 		}
-	case f.path() == "" && f.record == "" && f.Answered:
+	case f.Path() == "" && f.Answered:
 		source.Script = script.None(fmt.Sprintf("%s has no answers of models, as other cases have: give it "+
 			"\"models\", a list of answers or the file that `aod test --case %s --record FILE` writes",
 			test.File, test.Name))

@@ -8,6 +8,7 @@ import (
 
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/handoff/gateway/catalog"
+	"github.com/agent-on-demand/aod/internal/secrets"
 )
 
 // A key of the environment goes to the place that the environment names with it, or nowhere.
@@ -30,7 +31,7 @@ func TestAKeyOfTheEnvironmentGoesToItsPlaceAlone(t *testing.T) {
 				t.Setenv(v, c.env[v])
 			}
 			t.Setenv("OPENAI_API_KEY", "key")
-			known, err := (&Models{}).ownCatalog([]string{"gpt-4o-mini"})
+			known, err := (&Models{}).Catalog(secrets.Files{})
 			if c.address == "refused" {
 				if !fault.Is(err, fault.Input) || len(known.Providers) > 0 || strings.Contains(err.Error(), "canary") {
 					t.Errorf("%v, %+v", err, known)
@@ -38,8 +39,9 @@ func TestAKeyOfTheEnvironmentGoesToItsPlaceAlone(t *testing.T) {
 				return
 			}
 			p := known.Providers["openai"]
-			if err != nil || p.BaseURL != c.address || p.Kind != c.kind || (known.Models["gpt-4o-mini"].Price != nil) != (c.address == "") {
-				t.Errorf("%+v, %v", p, err)
+			model, there := known.Model("gpt-4o-mini")
+			if err != nil || !there || p.BaseURL != c.address || p.Kind != c.kind || (model.Price != nil) != (c.address == "") {
+				t.Errorf("%+v, %+v, %v", p, model, err)
 			}
 		})
 	}
@@ -54,10 +56,18 @@ func TestASecretOfTheCommandIsAProvidersKey(t *testing.T) {
 	if err := os.WriteFile(path, []byte("the key\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	f := Models{Secrets: map[string]string{"ANTHROPIC_API_KEY": path}}
-	known, err := f.ownCatalog([]string{"claude-x"})
-	key, keyErr := f.ownKey("ANTHROPIC_API_KEY")
-	if err != nil || keyErr != nil || string(key) != "the key" || known.Providers["anthropic"].BaseURL != "https://llm.example/v1" {
-		t.Errorf("%+v, %v, %v", known, err, keyErr)
+	known, err := (&Models{}).Catalog(secrets.Files{Named: map[string]string{"ANTHROPIC_API_KEY": path}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, err := known.Key("ANTHROPIC_API_KEY")
+	if err != nil || string(key) != "the key" || known.Providers["anthropic"].BaseURL != "https://llm.example/v1" {
+		t.Errorf("%+v, %v", known, err)
+	}
+	if m, there := known.Model("claude-x"); !there || m.Use[0].Provider != "anthropic" {
+		t.Errorf("claude-x is asked of %+v", m.Use)
+	}
+	if m, there := known.Model("gpt-4o-mini"); there {
+		t.Errorf("without a key gpt-4o-mini is asked of %+v", m.Use)
 	}
 }

@@ -23,6 +23,16 @@ import (
 type Catalog struct {
 	Providers map[string]Provider
 	Models    map[string]Model // by the names that units ask for
+	// Other returns a model of a name that Models doesn't have; nil: there is none.
+	Other func(name string) (m Model, known bool)
+}
+
+// Model returns the model that units ask for by a name.
+func (c Catalog) Model(name string) (m Model, known bool) {
+	if m, known = c.Models[name]; known || c.Other == nil {
+		return m, known
+	}
+	return c.Other(name)
 }
 
 // Dialect is a way to speak with a model.

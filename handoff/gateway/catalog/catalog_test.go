@@ -110,11 +110,11 @@ func TestTablesOfAnotherFile(t *testing.T) {
 	providers, first := Providers(docs["providers"])
 	models, second := Models(docs["models"])
 	want, _ := Read("f", []byte(whole))
-	if diff := cmp.Diff(want, Catalog{providers, models}); diff != "" || len(first)+len(second) > 0 {
+	if diff := cmp.Diff(want, Catalog{Providers: providers, Models: models}); diff != "" || len(first)+len(second) > 0 {
 		t.Error(first, second, diff)
 	}
 	delete(providers, "gpu")
-	findings := Check(docs["models"], Catalog{providers, models})
+	findings := Check(docs["models"], Catalog{Providers: providers, Models: models})
 	if len(findings) != 2 || findings[1].Line != 9 || !strings.Contains(findings[1].Message, `small.use.1: there is no provider "gpu"`) {
 		t.Error(findings)
 	}

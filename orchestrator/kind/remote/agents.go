@@ -1,10 +1,8 @@
 package remote
 
 import (
-	"cmp"
 	"context"
 	"log/slog"
-	"path/filepath"
 
 	"go.opentelemetry.io/otel"
 
@@ -21,13 +19,9 @@ var tracer = otel.Tracer("github.com/agent-on-demand/aod/orchestrator/kind/remot
 
 // Options are the settings of Agents.
 type Options struct {
-	Logger *slog.Logger // ids, sizes and times only; nil discards
-	// Secrets is a directory with a file for each secret. "" stands for `secrets` in Data, or
-	// for no directory if Data is "" as well.
-	Secrets     string
-	Data        string
-	SecretFiles map[string]string // paths of single secrets, by name, which go before those of Secrets
-	Door        *egress.Door      // the way to the agents of uploaded units; nil: one without exceptions
+	Logger  *slog.Logger  // ids, sizes and times only; nil discards
+	Secrets secrets.Files // of the agents, by the names in their agent.yaml
+	Door    *egress.Door  // the way to the agents of uploaded units; nil: one without exceptions
 }
 
 // Agents is the kind of remote units: agents that run elsewhere.
@@ -44,14 +38,7 @@ func New(opts Options) *Agents {
 	if opts.Door == nil {
 		opts.Door = egress.New(egress.Options{})
 	}
-	dir := opts.Secrets
-	if opts.Data != "" {
-		dir = cmp.Or(dir, filepath.Join(opts.Data, "secrets"))
-	}
-	return &Agents{
-		clients: newClients(secrets.Files{Dir: dir, Named: opts.SecretFiles}, opts.Door, opts.Logger),
-		logger:  opts.Logger,
-	}
+	return &Agents{clients: newClients(opts.Secrets, opts.Door, opts.Logger), logger: opts.Logger}
 }
 
 // Open implements run.Opener: there is nothing to open.

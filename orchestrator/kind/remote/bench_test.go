@@ -18,6 +18,7 @@ import (
 	"github.com/agent-on-demand/aod/capsule/contract"
 	"github.com/agent-on-demand/aod/capsule/unit"
 	"github.com/agent-on-demand/aod/client/agenthttp"
+	"github.com/agent-on-demand/aod/internal/secrets"
 	"github.com/agent-on-demand/aod/orchestrator/run"
 	"github.com/agent-on-demand/aod/runtime"
 )
@@ -144,7 +145,7 @@ type harness struct {
 func newBench(t *testing.T, url, more string) *harness {
 	t.Helper()
 	b := &harness{t: t, host: alone{}, secrets: t.TempDir(), file: map[string]string{}}
-	b.kind = New(Options{Secrets: b.secrets})
+	b.kind = New(Options{Secrets: secrets.Files{Dir: b.secrets}})
 	t.Cleanup(func() { _ = b.kind.Close() }) // it returns nil
 	b.load(url, more)
 	return b

@@ -17,6 +17,7 @@ import (
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/capsule/contract"
 	"github.com/agent-on-demand/aod/internal/peer/a2apeer/peertest"
+	"github.com/agent-on-demand/aod/internal/secrets"
 	"github.com/agent-on-demand/aod/internal/testing/testkit"
 	"github.com/agent-on-demand/aod/orchestrator/run"
 	"github.com/agent-on-demand/aod/runtime"
@@ -76,7 +77,7 @@ func (l *leading) last() json.RawMessage {
 func a2aBench(t *testing.T, url, more string) *harness {
 	t.Helper()
 	b := &harness{t: t, host: alone{}, secrets: t.TempDir(), file: map[string]string{"schema.json": a2aSchema}}
-	b.kind = New(Options{Secrets: b.secrets})
+	b.kind = New(Options{Secrets: secrets.Files{Dir: b.secrets}})
 	t.Cleanup(func() { _ = b.kind.Close() }) // it returns nil
 	b.load(url, "  protocol: a2a\n"+more)
 	return b

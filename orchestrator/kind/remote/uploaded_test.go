@@ -16,12 +16,13 @@ import (
 	"github.com/agent-on-demand/aod/capsule/unit"
 	"github.com/agent-on-demand/aod/client/agenthttp"
 	"github.com/agent-on-demand/aod/handoff/egress"
+	"github.com/agent-on-demand/aod/internal/secrets"
 )
 
 // uploaded makes the bench's unit an uploaded one, with a door.
 func (b *harness) uploaded(opts egress.Options) {
 	b.t.Helper()
-	b.kind = New(Options{Secrets: b.secrets, Door: egress.New(opts)})
+	b.kind = New(Options{Secrets: secrets.Files{Dir: b.secrets}, Door: egress.New(opts)})
 	b.t.Cleanup(func() { _ = b.kind.Close() }) // it returns nil
 	b.unit.Source = unit.FromUpload
 }
