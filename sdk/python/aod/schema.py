@@ -22,6 +22,7 @@ _ONE = ("additionalItems", "additionalProperties", "contains", "else", "if", "it
 _LIST = ("allOf", "anyOf", "items", "oneOf", "prefixItems")
 _DATA = ("const", "default", "enum", "examples")
 _BY_NAME = ("dependencies", "dependentSchemas", "patternProperties", "properties")
+_OF_NAMES = (*_BY_NAME, "$defs", "definitions")
 
 DRAFTS = ("draft-04", "draft-06", "draft-07", "2019-09", "2020-12")
 MOST_INLINED = 5000  # schemas in one whose references were put in
@@ -227,6 +228,25 @@ def _translated(schema, newer):
     if "$ref" in schema and newer:  # what stands beside it holds as well
         also.append({"$ref": schema.pop("$ref")})
     return {**schema, "allOf": also} if also else schema
+
+
+def without_nulls(value):
+    """Return a schema without the keys that are null. Some servers write them for what isn't there, and some providers
+    refuse them; "default": null says no more. As the value of const, and among those of enum, null is meant."""
+    if isinstance(value, list):
+        return [without_nulls(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    kept = {}
+    for key, item in value.items():
+        if item is None and key != "const":
+            continue
+        if key in _OF_NAMES and isinstance(item, dict):
+            item = {name: {} if part is None else without_nulls(part) for name, part in item.items()}
+        elif key not in _DATA:
+            item = without_nulls(item)
+        kept[key] = item
+    return kept
 
 
 def inlined(whole, stage):

@@ -109,9 +109,9 @@ def _server(entry):
 
 
 def _document(given):
-    given = {} if given is None else given
     if len(json.dumps(given)) > SCHEMA_BYTES:
         raise ValueError(f"it has over {SCHEMA_BYTES >> 10} KiB")
+    given = {} if given is None else schema.without_nulls(given)
     if not isinstance(given, dict) or not isinstance(given.get("properties", {}), dict):
         raise ValueError("it is no schema of an object")
     return schema.document({"input": given}, "input")

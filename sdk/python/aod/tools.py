@@ -148,7 +148,8 @@ def functions():
 
 
 def shown(view):
-    """Return an inlined schema as a model is told it: plain JSON Schema of an object."""
+    """Return an inlined schema as a model is told it: plain JSON Schema of an object, without nulls."""
+    view = schema.without_nulls(view)
     return {**_shown(view), "type": "object", "properties": _shown(view.get("properties") or {})}
 
 

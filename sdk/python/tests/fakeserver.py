@@ -19,6 +19,22 @@ TOOLS = [
     {"name": "read", "inputSchema": {"type": "object", "properties": {"file": {"type": "string", "format": "file_path"}}}},
     *({"name": name} for name in ("fail", "slow", "count", "where", "sleep", "cancelled", "pid", "twice")),
 ]
+NOTHING = dict.fromkeys((
+    "title", "description", "properties", "required", "additionalProperties", "items", "allOf", "anyOf", "oneOf", "not", "$ref",
+    "$defs", "definitions", "enum", "default", "examples", "format", "minimum", "exclusiveMinimum", "type", "x-of-its-own",
+))
+NULLS = (
+    ("empty", {**NOTHING, "type": "object"}),
+    ("none", None),
+    ("full", {
+        "type": "object", "required": ["of"], "$defs": {"word": {**NOTHING, "type": "string"}}, "properties": {
+            "of": {**NOTHING, "$ref": "#/$defs/word"}, "anything": None,
+            "mark": {**NOTHING, "type": ["string", "null"], "enum": ["a", None], "examples": [None]},
+            "only": {**NOTHING, "const": None},
+            "rows": {**NOTHING, "type": "array", "items": {"anyOf": [{**NOTHING, "type": "null"}, {"const": {"a": None}}]}},
+        },
+    }),
+)
 seen = []  # notifications
 
 
@@ -82,6 +98,8 @@ def listed(cursor):
         return {"tools": [{"name": "n" * 70, "inputSchema": ANY}]}
     if how == "badschema":
         return {"tools": [{"name": "bad", "inputSchema": {"type": "object", "properties": []}}]}
+    if how == "nulls":
+        return {"tools": [{"name": name, "title": None, "description": None, "inputSchema": given} for name, given in NULLS]}
     return {"tools": TOOLS}
 
 

@@ -159,6 +159,15 @@ class Tools(AgentTest):
         self.assertEqual(['{"sum": 11}'], self.told(model))
         self.assertEqual('{"a": 1}', model.requests[1]["messages"][2]["tool_calls"][0]["function"]["arguments"])
 
+    def test_a_default_of_null_is_filled_in_and_not_shown(self):
+        parameters = {"type": "object", "properties": {"a": {"type": "integer"}, "b": {"type": ["integer", "null"], "default": None}}}
+        self.tools([{**ADD, "parameters": parameters}], "def add(a, b):\n    return {'b': b}\n")
+        model = self.model(calls(("add", {"a": 1})), final(total=11))
+        aod.agent()
+        self.assertEqual(['{"b": null}'], self.told(model))
+        shown = model.requests[0]["tools"][0]["function"]["parameters"]
+        self.assertEqual({"a": {"type": "integer"}, "b": {"type": ["integer", "null"]}}, shown["properties"])
+
     def test_parallel_calls_are_answered_in_their_order_whatever_ends_first(self):
         self.tools([{**ADD, "name": name} for name in ("slow", "quick")],
                    "import threading\nended = threading.Event()\n"

@@ -286,6 +286,19 @@ class AsTools(ServersTest):
         self.assertEqual("Finds notes.", function["description"])
         self.assertEqual({"type": "object", "properties": {"query": {"type": "string"}}, "required": ["query"]}, function["parameters"])
 
+    def test_nulls_of_a_schema_are_not_shown(self):
+        self.serve_tools("nulls")
+        model = self.model(final(total=3))
+        aod.agent()
+        shown = [tool["function"]["parameters"] for tool in model.requests[0]["tools"][:3]]
+        nothing = {"type": "object", "properties": {}}
+        self.assertEqual([nothing, {"type": "object", "required": ["of"], "properties": {
+            "of": {"type": "string"}, "anything": {},
+            "mark": {"type": ["string", "null"], "enum": ["a", None], "examples": [None]},
+            "only": {"const": None},
+            "rows": {"type": "array", "items": {"anyOf": [{"type": "null"}, {"const": {"a": None}}]}},
+        }}, nothing], shown)
+
     def test_servers_and_single_tools_can_be_chosen(self):
         self.serve_tools()
         self.tools([ADD], "def add(a, b):\n    return a + b\n")
