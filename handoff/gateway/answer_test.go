@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/agent-on-demand/aod/handoff/gateway/catalog"
+	"github.com/agent-on-demand/aod/handoff/gateway/ledger"
 )
 
 // An answer of the status 200 that is none is a failure: the next one is asked, and nothing is charged but what
@@ -146,7 +147,7 @@ func TestTheWordsOfAProviderReachTheCallerAndTheRecord(t *testing.T) {
 // What has begun without a word is begun anew.
 func TestAStreamThatEndsBeforeItsFirstWordIsTriedAgain(t *testing.T) {
 	t.Parallel()
-	for _, path := range []string{"/chat/completions", "/messages"} {
+	for _, path := range []string{"/chat/completions", "/responses", "/messages"} {
 		ok := events[path]
 		provider := newDouble(t, func(n int, w http.ResponseWriter, _ *http.Request) {
 			stream(w, [][]string{ok[:1], ok}[min(n, 1)]...)
@@ -156,6 +157,54 @@ func TestAStreamThatEndsBeforeItsFirstWordIsTriedAgain(t *testing.T) {
 			len(provider.requests()) != 2 {
 			t.Errorf("%d %s", a.status, a.body)
 		}
+	}
+}
+
+// A response that fails before its first word is asked of the next, and charged by what it says that it took; one that
+// fails later is no answer that anybody keeps.
+func TestAResponseThatFails(t *testing.T) {
+	t.Parallel()
+	ok := events["/responses"]
+	ends := func(code, usage string) string {
+		return `data: {"type":"response.failed","response":{"status":"failed","error":{"code":"` + code + `","message":"no luck"},"usage":` + usage + `}}` + "\n\n"
+	}
+	called := `data: {"type":"response.output_item.added","item":{"type":"function_call","name":"f","arguments":""}}` + "\n\n"
+	failed := ends("server_error", "null")
+	for name, c := range map[string]struct {
+		first  string
+		status int
+		want   string // in what comes out
+		asked  int
+		spent  int64 // in all, 10 of them for a good answer; -1: the worst
+	}{
+		"first":              {ok[0] + failed, 200, strings.Join(ok, ""), 2, 10},
+		"first, with counts": {ok[0] + ends("server_error", `{"input_tokens":5,"output_tokens":0}`), 200, strings.Join(ok, ""), 2, 15},
+		"first, for good":    {ok[0] + ends("invalid_request_error", "null"), 400, `{"error":{"code":"invalid_request_error","message":"no luck"}}`, 1, 0},
+		"after a word":       {ok[0] + ok[1] + failed, 200, ok[0] + ok[1] + failed, 1, -1},
+		"after a call":       {ok[0] + called + failed, 200, ok[0] + called + failed, 1, -1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			provider := newDouble(t, func(n int, w http.ResponseWriter, _ *http.Request) {
+				stream(w, []string{c.first, strings.Join(ok, "")}[min(n, 1)])
+			})
+			b := newBench(t, provider.URL)
+			kept := newBooks(ledger.Amount{})
+			b.session.Ledger = kept
+			body := streaming(bodies["/responses"])
+			a := b.serve().ask("POST", "/responses", body, "Idempotency-Key: one")
+			told := b.told.last(t, 1)
+			if spent, _ := kept.spent(); spent.Tokens != c.spent && c.spent >= 0 || c.spent < 0 && !told.Spent.Estimated {
+				t.Errorf("spent %+v, want %d", spent, c.spent)
+			}
+			if a.status != c.status || a.body != c.want || len(provider.requests()) != c.asked {
+				t.Errorf("%d %s after %d requests", a.status, a.body, len(provider.requests()))
+			}
+			again := b.ask("POST", "/responses", body, "Idempotency-Key: one")
+			if failed := c.want != strings.Join(ok, ""); failed == (len(provider.requests()) == c.asked) || again.status != 200 {
+				t.Errorf("once more it is asked %d times, and answers %d", len(provider.requests()), again.status)
+			}
+		})
 	}
 }
 

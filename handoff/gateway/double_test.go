@@ -71,6 +71,17 @@ var failures = map[string]string{
 	"/messages":         `event: error` + "\n" + `data: {"type":"error","error":{"type":"overloaded_error","message":"no"}}` + "\n\n",
 }
 
+// beforeWords is what a provider says before its first word.
+func beforeWords(ok []string, path string) string {
+	if path != "/responses" {
+		return ok[0]
+	}
+	return ok[0] + `data: {"type":"response.in_progress","response":{"id":"1","error":null}}` + "\n\n" +
+		`data: {"type":"response.output_item.added","item":{"type":"reasoning","id":"r","summary":[]}}` + "\n\n" +
+		`data: {"type":"response.output_item.added","item":{"type":"message","role":"assistant","content":[]}}` + "\n\n" +
+		`data: {"type":"response.content_part.added","part":{"type":"output_text","text":"","annotations":[]}}` + "\n\n"
+}
+
 // stream sends parts of a stream, each at once.
 func stream(w http.ResponseWriter, parts ...string) {
 	w.Header().Set("Content-Type", "text/event-stream; charset=utf-8")
@@ -221,6 +232,22 @@ var evils = []evil{
 		answer: func(n int, w http.ResponseWriter, _ *http.Request, ok []string, p string) {
 			if n == 0 {
 				stream(w, failures[p])
+				return
+			}
+			stream(w, ok...)
+		},
+	},
+	{
+		name: "an error after the opening", status: 502, rule: RuleProvider, asked: 3, spent: nothingSpent,
+		answer: func(_ int, w http.ResponseWriter, _ *http.Request, ok []string, p string) {
+			stream(w, beforeWords(ok, p)+failures[p])
+		},
+	},
+	{
+		name: "an error after the opening, once", want: all, asked: 2,
+		answer: func(n int, w http.ResponseWriter, _ *http.Request, ok []string, p string) {
+			if n == 0 {
+				stream(w, beforeWords(ok, p)+failures[p])
 				return
 			}
 			stream(w, ok...)

@@ -18,6 +18,7 @@ type meter struct {
 	known   bool // the provider has said what all of it took
 	input   bool // it has said what was read
 	ended   bool // a stream has said why it ends
+	spoken  bool // a stream of responses has said a word
 	about   About
 }
 
@@ -187,18 +188,47 @@ func (m *meter) messagesEvent(data []byte) what {
 }
 
 func (m *meter) responsesEvent(data []byte) what {
-	if !bytes.Contains(data, []byte(`"response.completed"`)) &&
+	if m.spoken && !bytes.Contains(data, []byte(`"response.completed"`)) &&
 		!bytes.Contains(data, []byte(`"response.incomplete"`)) &&
 		!bytes.Contains(data, []byte(`"response.failed"`)) {
 		return content
 	}
 	switch textOf(member(data, "type")) {
-	case "response.completed", "response.incomplete", "response.failed":
-		m.take(member(data, "response", "usage"), true)
-		m.about.event(m.dialect, data)
+	case "response.failed":
+		m.endResponse(data)
+		return failed
+	case "response.completed", "response.incomplete":
+		m.endResponse(data)
 		return terminal
+	case "response.created", "response.queued", "response.in_progress":
+		return opening
+	case "response.output_item.added":
+		if opensItem(member(data, "item")) {
+			return opening
+		}
+	case "response.content_part.added", "response.reasoning_summary_part.added":
+		if part := member(data, "part"); textOf(member(part, "text")) == "" && member(part, "refusal") == nil {
+			return opening
+		}
 	}
+	m.spoken = true
 	return content
+}
+
+func (m *meter) endResponse(data []byte) {
+	m.take(member(data, "response", "usage"), true)
+	m.about.event(m.dialect, data)
+}
+
+// opensItem reports whether an item of an answer has no word yet: a message without content, or thoughts.
+func opensItem(item []byte) bool {
+	switch textOf(member(item, "type")) {
+	case "message":
+		return !isFilledList(member(item, "content"))
+	case "reasoning":
+		return true
+	}
+	return false
 }
 
 // isAnswer reports whether a plain answer has what a client reads.

@@ -139,7 +139,7 @@ func (a *attempt) readHead(request context.Context, u *upstream, from io.Reader)
 		case u.quotesKey(raw):
 			return quotedKey(a.name())
 		case kind == failed:
-			return a.failedWithin(u, bytes.Clone(eventData(raw)))
+			return a.failedWithin(u, bytes.Clone(eventData(raw))).counted(&u.meter)
 		case kind > opening:
 			u.held, u.kind = raw, kind
 			return nil
@@ -170,7 +170,7 @@ func (a *attempt) refused(u *upstream, from io.Reader) *failure {
 // failedWithin is the failure of an answer of the status 200 that is an error: all of it, or a stream's
 // first event.
 func (a *attempt) failedWithin(u *upstream, data []byte) *failure {
-	problem := problemIn(data)
+	problem := errorOf(data)
 	code := member(problem, "code")
 	why := textOf(member(problem, "type")) + " " + strings.Trim(string(code), `"`)
 	says := func(words ...string) bool {
@@ -187,6 +187,8 @@ func (a *attempt) failedWithin(u *upstream, data []byte) *failure {
 	case says("invalid_request", "context_length", "not_found"):
 		if u.quotesKey(data) {
 			data = nil
+		} else if !isNull(member(data, "response", "error")) { // which no client looks for in an answer
+			data = slices.Concat([]byte(`{"error":`), problem, []byte(`}`))
 		}
 		return refusedWith(http.StatusBadRequest, a.name(), data)
 	case isNull(problem):
@@ -196,6 +198,14 @@ func (a *attempt) failedWithin(u *upstream, data []byte) *failure {
 		f = failed502(same, RuleProvider, "the provider %s answers with an error", a.name()).hint("ask again later")
 	}
 	return f.says(u.words(data))
+}
+
+// errorOf is the error in an answer, or in the one that an event of a stream holds.
+func errorOf(data []byte) []byte {
+	if problem := problemIn(data); problem != nil {
+		return problem
+	}
+	return member(data, "response", "error")
 }
 
 // maxWords bounds what is shown of a provider's own words, in bytes.
@@ -208,7 +218,7 @@ var likeKey = lazyregexp.New(`(?i)\b(?:(?:sk|pk|gsk|xai|key)[-_]|bearer |AIza)[a
 func (u *upstream) words(body []byte) string {
 	text := string(body)
 	if strictjson.Check(body, strictjson.Rules{Ambiguous: true, Unbounded: true}) == nil {
-		problem := problemIn(body)
+		problem := errorOf(body)
 		text = cmp.Or(textOf(member(problem, "message")), textOf(problem), textOf(member(body, "message")),
 			textOf(member(body, "detail")))
 	} else if u.media != "text/plain" {
