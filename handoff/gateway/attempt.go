@@ -26,7 +26,8 @@ type attempt struct {
 	q      *request
 	header http.Header // of the request
 	server string      // the host that was asked; "" of a script
-	until  time.Time   // by when an answer has to begin, so that others can be asked; zero: whenever it does
+	left   int         // who may still be asked, with this one
+	begun  bool        // it is the answer, and no other is asked
 }
 
 func (a *attempt) name() string { return a.route.use.Provider }
@@ -45,14 +46,11 @@ func (a *attempt) open(ctx context.Context) (*upstream, *failure) {
 	}
 	u := &upstream{key: key, meter: meter{dialect: a.q.dialect.name}}
 	limits := a.route.timeouts.Over(catalog.Timeouts{FirstByte: a.opts.FirstByte, Silence: a.opts.Silence})
-	request, watch := httpwire.WatchSilence(ctx, limits.FirstByte)
+	request, watch := httpwire.WatchSilence(ctx, a.patience(ctx, limits.FirstByte))
 	u.watch = watch
 	tooLong := func() { watch.Stop(httpwire.ErrSilent) }
 	if limits.Whole > 0 {
 		u.whole = time.AfterFunc(limits.Whole, tooLong)
-	}
-	if !a.until.IsZero() {
-		defer time.AfterFunc(time.Until(a.until), tooLong).Stop()
 	}
 	var sent atomic.Bool
 	traced := httptrace.WithClientTrace(request, &httptrace.ClientTrace{WroteHeaders: func() { sent.Store(true) }})
@@ -63,10 +61,11 @@ func (a *attempt) open(ctx context.Context) (*upstream, *failure) {
 		f.billed = sent.Load()
 		return nil, f
 	}
-	watch.Heard(limits.Silence)
+	patience := func() time.Duration { return a.patience(ctx, limits.Silence) }
+	watch.Heard(patience())
 	u.status, u.header, u.source = response.StatusCode, response.Header, response.Body
 	u.media = httpwire.MediaType(response.Header)
-	from := watch.Reader(response.Body, limits.Silence)
+	from := watch.PatientReader(response.Body, patience)
 	if f := a.begin(request, u, from); f != nil {
 		if ctx.Err() != nil {
 			f = &failure{refusal: refusalOf(context.Cause(ctx)), next: nobody, billed: f.billed}
@@ -74,7 +73,19 @@ func (a *attempt) open(ctx context.Context) (*upstream, *failure) {
 		u.close()
 		return nil, f
 	}
+	a.begun = true
+	watch.Heard(patience())
 	return u, nil
+}
+
+// patience is how long the provider may be silent: as long as usual, and while others may be asked no longer than its
+// share of the run's time that is left. One that says anything, if only that it is there, is waited for.
+func (a *attempt) patience(ctx context.Context, usual time.Duration) time.Duration {
+	end, ends := ctx.Deadline()
+	if a.begun || !ends || a.left <= 1 {
+		return usual
+	}
+	return min(usual, time.Until(end)/time.Duration(a.left))
 }
 
 // key reads the key of a provider.

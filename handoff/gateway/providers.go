@@ -118,14 +118,15 @@ func (p *providers) ask(ctx context.Context, to *reply) (up *upstream, err error
 func (p *providers) first(ctx context.Context) (*upstream, error) {
 	var last *failure
 	for i, r := range p.target.routes {
-		until := share(ctx, len(p.target.routes)-i)
+		left := len(p.target.routes) - i
+		until := share(ctx, left)
 		for n := range attemptsEach {
 			if n > 0 {
 				if err := p.backOff(ctx, n); err != nil {
 					return nil, err
 				}
 			}
-			up, f := p.try(ctx, r, until)
+			up, f := p.try(ctx, r, left)
 			if f == nil {
 				return up, nil
 			}
@@ -142,8 +143,8 @@ func (p *providers) first(ctx context.Context) (*upstream, error) {
 	return nil, last.refusal
 }
 
-// share is when the time of a provider is over, so that as many may still be asked before the run's is:
-// zero for the last one, and where the run has all the time.
+// share is when a provider isn't asked again, so that as many may still be asked before the run's time is over: zero
+// for the last one, and where the run has all the time.
 func share(ctx context.Context, left int) time.Time {
 	end, ends := ctx.Deadline()
 	if !ends || left == 1 {
@@ -171,8 +172,8 @@ func (p *providers) backOff(ctx context.Context, n int) error {
 	return pause.For(ctx, base/2+rand.N(base)) //nolint:gosec // it spreads requests, and guards nothing
 }
 
-// try makes one attempt at one provider, when it is its turn there.
-func (p *providers) try(ctx context.Context, r route, until time.Time) (*upstream, *failure) {
+// try makes one attempt at one provider, when it is its turn there, while as many may still be asked.
+func (p *providers) try(ctx context.Context, r route, left int) (*upstream, *failure) {
 	p.meta.Provider, p.meta.Upstream = r.use.Provider, r.use.Model
 	if err := p.bill.reserve(ctx); err != nil {
 		return nil, &failure{refusal: refusalOf(err), next: nobody}
@@ -183,7 +184,7 @@ func (p *providers) try(ctx context.Context, r route, until time.Time) (*upstrea
 		return nil, &failure{refusal: refusalOf(err), next: nobody}
 	}
 	p.attempts++
-	a := &attempt{opts: &p.gw.opts, run: p.session.Run, route: r, q: p.q, header: p.header, until: until}
+	a := &attempt{opts: &p.gw.opts, run: p.session.Run, route: r, q: p.q, header: p.header, left: left}
 	up, f := a.open(ctx)
 	p.server = cmp.Or(a.server, p.server)
 	if f != nil {

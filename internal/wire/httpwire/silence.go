@@ -49,16 +49,23 @@ func (s *Silence) Stop(cause error) {
 }
 
 // Reader returns a reader whose reads put the end off.
-func (s *Silence) Reader(r io.Reader, d time.Duration) io.Reader { return heard{r, s, d} }
+func (s *Silence) Reader(r io.Reader, d time.Duration) io.Reader {
+	return s.PatientReader(r, func() time.Duration { return d })
+}
+
+// PatientReader is Reader with a patience that changes: each read asks for it.
+func (s *Silence) PatientReader(r io.Reader, patience func() time.Duration) io.Reader {
+	return heard{r, s, patience}
+}
 
 type heard struct {
 	io.Reader
-	silence *Silence
-	d       time.Duration
+	silence  *Silence
+	patience func() time.Duration
 }
 
 func (r heard) Read(p []byte) (int, error) {
 	n, err := r.Reader.Read(p)
-	r.silence.Heard(r.d)
+	r.silence.Heard(r.patience())
 	return n, err
 }
