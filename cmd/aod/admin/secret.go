@@ -2,6 +2,8 @@ package admin
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -53,7 +55,7 @@ func secretSetCommand(env *cli.Env) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			value, err := secretInput(env, args[0])
+			value, err := secretInput(cmd.Context(), env, args[0])
 			if err != nil {
 				return err
 			}
@@ -74,18 +76,41 @@ type listedSecret struct {
 }
 
 // secretInput is stdin, or a line of a terminal, which doesn't show it.
-func secretInput(env *cli.Env, name string) (io.Reader, error) {
+func secretInput(ctx context.Context, env *cli.Env, name string) (io.Reader, error) {
 	if !env.StdinIsTerminal() {
 		return env.In, nil
 	}
-	_, _ = fmt.Fprintf(env.Err, "value of %s, which isn't shown: ", ui.Printable(name))
-	line, err := term.ReadPassword(int(env.In.(*os.File).Fd())) //nolint:forcetypeassert // a terminal is a file
-	_, _ = fmt.Fprintln(env.Err)
+	terminal := int(env.In.(*os.File).Fd()) //nolint:forcetypeassert // a terminal is a file
+	before, err := term.GetState(terminal)
 	if err != nil {
-		return nil, fault.Wrap(fault.Input, err, "the terminal can't be read").
-			WithHint("give the secret on stdin: `aod secret set NAME <FILE`")
+		return nil, unreadable(err)
 	}
-	return bytes.NewReader(line), nil
+	_, _ = fmt.Fprintf(env.Err, "value of %s, which isn't shown: ", ui.Printable(name))
+	defer func() { _, _ = fmt.Fprintln(env.Err) }()
+	type typed struct {
+		line []byte
+		err  error
+	}
+	read := make(chan typed, 1)
+	go func() { // after ctx's end it reads on, and goes with the process
+		line, err := term.ReadPassword(terminal)
+		read <- typed{line, err}
+	}()
+	select {
+	case in := <-read:
+		if in.err != nil {
+			return nil, unreadable(in.err)
+		}
+		return bytes.NewReader(in.line), nil
+	case <-ctx.Done():
+		return nil, errors.Join(fault.New(fault.Cancelled, "no secret was kept"),
+			term.Restore(terminal, before))
+	}
+}
+
+func unreadable(err error) error {
+	return fault.Wrap(fault.Input, err, "the terminal can't be read").
+		WithHint("give the secret on stdin: `aod secret set NAME <FILE`")
 }
 
 func secretListCommand(env *cli.Env) *cobra.Command {
