@@ -1,14 +1,10 @@
 package gateway
 
 import (
-	"context"
 	"io"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
-	"testing/synctest"
-	"time"
 
 	"github.com/agent-on-demand/aod/handoff/gateway/catalog"
 	"github.com/agent-on-demand/aod/handoff/gateway/ledger"
@@ -207,147 +203,6 @@ func TestAResponseThatFails(t *testing.T) {
 			if failed := c.want != strings.Join(ok, ""); failed == (len(provider.requests()) == c.asked) || again.status != 200 {
 				t.Errorf("once more it is asked %d times, and answers %d", len(provider.requests()), again.status)
 			}
-		})
-	}
-}
-
-// A provider that says nothing has its share of the run's time, so that the next one is asked.
-func TestTheNextIsAskedWhileTheRunHasTime(t *testing.T) {
-	t.Parallel()
-	for name, set := range map[string]func(*bench){
-		"by the run's time": func(b *bench) { b.session.Deadline = time.Now().Add(10 * time.Second) },
-		"by the provider's": func(b *bench) {
-			p := b.catalog.Providers["p"]
-			p.Timeouts.FirstByte = 100 * time.Millisecond
-			b.catalog.Providers["p"] = p
-		},
-		"by the model's, whole": func(b *bench) {
-			m := b.catalog.Models["m"]
-			m.Timeouts.Whole = 3 * time.Second
-			b.catalog.Models["m"] = m
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			hangs := newDouble(t, func(_ int, _ http.ResponseWriter, r *http.Request) { hang(r) })
-			provider := newDouble(t, well)
-			b := newBench(t, hangs.URL)
-			q := b.catalog.Providers["p"]
-			q.BaseURL = provider.URL
-			b.catalog.Providers["q"] = q
-			m := b.catalog.Models["m"]
-			m.Use = append(m.Use, catalog.Use{Provider: "q", Model: "other"})
-			b.catalog.Models["m"] = m
-			set(b)
-			if a := b.serve().ask("POST", "/chat/completions", bodies["/chat/completions"]); a.body != plainAnswer {
-				t.Errorf("%d %s", a.status, a.body)
-			}
-		})
-	}
-}
-
-// signs are an answer that comes in parts, each after a time.
-type signs struct {
-	ctx   context.Context
-	every time.Duration
-	parts []string
-}
-
-func (s *signs) Read(p []byte) (int, error) {
-	if len(s.parts) == 0 {
-		return 0, io.EOF
-	}
-	wait := time.After(s.every)
-	if s.parts[0] == hangs {
-		wait = nil
-	}
-	select {
-	case <-wait:
-	case <-s.ctx.Done():
-		return 0, s.ctx.Err()
-	}
-	n := copy(p, s.parts[0])
-	s.parts = s.parts[1:]
-	return n, nil
-}
-
-const hangs = "" // a part that never comes
-
-func (s *signs) Close() error { return nil }
-
-// twoProviders are p, which answers as it is told, and q, which answers well at once.
-type twoProviders struct {
-	first func(ctx context.Context) (media string, body io.ReadCloser) // "": nothing comes
-	good  map[string]string                                            // of q, by media
-}
-
-func (p twoProviders) RoundTrip(r *http.Request) (*http.Response, error) {
-	body, _ := io.ReadAll(r.Body)
-	media := "application/json"
-	if strings.Contains(string(body), `"stream":true`) {
-		media = "text/event-stream"
-	}
-	answer := &http.Response{StatusCode: 200, Header: http.Header{"Content-Type": {media}}}
-	if r.URL.Host != "p.invalid" {
-		answer.Body = io.NopCloser(strings.NewReader(p.good[media]))
-		return answer, nil
-	}
-	said, from := p.first(r.Context())
-	if said == "" {
-		<-r.Context().Done()
-		return nil, r.Context().Err()
-	}
-	answer.Header.Set("Content-Type", said)
-	answer.Body = from
-	return answer, nil
-}
-
-// A provider that says anything is at work, and is waited for, also beyond its share of the run's time. One that is
-// silent is not.
-func TestAProviderThatShowsThatItWorksIsWaitedFor(t *testing.T) {
-	t.Parallel()
-	whole := strings.Join(events["/chat/completions"], "")
-	says := func(media string, every time.Duration, parts ...string) func(context.Context) (string, io.ReadCloser) {
-		return func(ctx context.Context) (string, io.ReadCloser) { return media, &signs{ctx, every, parts} }
-	}
-	comment := ": at work\n\n"
-	for name, c := range map[string]struct {
-		stream bool
-		first  func(context.Context) (string, io.ReadCloser)
-		by     string
-		after  time.Duration
-	}{
-		"nothing":            {false, says("", 0), "q", 30 * time.Second},
-		"headers alone":      {false, says("application/json", 0, hangs), "q", 30 * time.Second},
-		"spaces, in time":    {false, says("application/json", 8*time.Second, " ", " ", " ", " ", plainAnswer), "p", 40 * time.Second},
-		"comments, in time":  {true, says("text/event-stream", 8*time.Second, comment, comment, comment, comment, whole), "p", 40 * time.Second},
-		"comments, then not": {true, says("text/event-stream", 20*time.Second, comment, hangs), "q", 40 * time.Second},
-		"one word, then not": {true, says("text/event-stream", 25*time.Second, events["/chat/completions"][1], whole), "p", 50 * time.Second},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			synctest.Test(t, func(t *testing.T) {
-				b := newBench(t, "https://p.invalid")
-				b.opts.FirstByte, b.opts.Silence = 2*time.Minute, time.Minute
-				b.opts.Transport = twoProviders{c.first, map[string]string{"application/json": plainAnswer, "text/event-stream": whole}}
-				p, m := b.catalog.Providers["p"], b.catalog.Models["m"]
-				p.BaseURL = "https://q.invalid"
-				b.catalog.Providers["q"], m.Use = p, append(m.Use, catalog.Use{Provider: "q", Model: "other"})
-				b.catalog.Models["m"] = m
-				b.session.Deadline = time.Now().Add(time.Minute)
-				gw, err := New(b.catalog, b.opts)
-				must(t, err)
-				body, began := bodies["/chat/completions"], time.Now()
-				if c.stream {
-					body = streaming(body)
-				}
-				w := httptest.NewRecorder()
-				b.counted(gw.Handler(b.session)).ServeHTTP(w, httptest.NewRequest("POST", "/v1/chat/completions", strings.NewReader(body)))
-				told, took := b.told.all[0], time.Since(began)
-				if w.Code != 200 || told.Call.Provider != c.by || told.Rule != "" || took.Round(time.Second) != c.after {
-					t.Errorf("%d %s by %q (%s) after %v, want %q after %v", w.Code, w.Body, told.Call.Provider, told.Rule, took, c.by, c.after)
-				}
-			})
 		})
 	}
 }

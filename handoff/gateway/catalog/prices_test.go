@@ -34,6 +34,19 @@ func TestTheTableOfPricesCanBeRead(t *testing.T) {
 	}
 }
 
+// The guide has the date of the table, by which a reader knows how old a price is.
+func TestTheGuideHasTheDateOfThePrices(t *testing.T) {
+	t.Parallel()
+	guide, err := os.ReadFile("../../../docs/models.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, asOf := KnownPrice(Provider{Kind: OpenAI}, "gpt-4o-mini")
+	if want := "come from a table of " + asOf; !strings.Contains(string(guide), want) {
+		t.Errorf("the guide has no %q", want)
+	}
+}
+
 // A key that stands in a file is told as one, and shown nowhere.
 func TestAKeyInAFileIsToldAndNeverShown(t *testing.T) {
 	t.Parallel()
