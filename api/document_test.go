@@ -93,7 +93,7 @@ var full = map[string]any{
 		Name: "u", Kind: "capsule", Version: "v", Description: "d", Source: "directory", Origin: "/o", By: "ada", Image: "i", Concurrency: 1, Access: "read-only",
 		Disabled: true, Status: &UnitStatus{Running: 1, Waiting: 2, Sessions: 3, Next: &NextTime{Schedule: "nightly", At: noon}, LastRun: &LastRun{ID: someID, State: Failed, Outcome: TimedOut, CreatedAt: noon}},
 		Agent: &UnitAgent{
-			Type: "file-file", Enabled: true, Command: []string{"c"}, Flags: map[string]any{"f": "g"}, Dir: "/d", Mode: "interactive", Input: "file", Output: "file",
+			Type: "file-file", Enabled: true, Command: []string{"c"}, Program: &AgentProgram{Found: true, Problem: "p", Hint: "h"}, Flags: map[string]any{"f": "g"}, Dir: "/d", Mode: "interactive", Input: "file", Output: "file",
 			InputFile: "i", OutputFile: "o", Protocol: "acp", Env: []string{"E"}, CallerEnv: []string{"C"}, Approval: "ask", Session: &AgentSession{Idle: "30m", KeepAlive: true},
 		},
 		Since: &noon, Problem: &UnitProblem{Message: "m", Hint: "h", Findings: someError.Findings},
