@@ -14,6 +14,7 @@ type Filter struct {
 	Context  string // to which their clients count them; "": any
 	Schedule string // of which they are occurrences, by its name; "": any
 	States   []State
+	Roots    bool // only those that no other run asked for
 	Active   bool // only those that still go on
 	Waiting  bool // only those that have a question open
 	// Metadata that the runs have, all of it.

@@ -112,6 +112,11 @@ func (c Runs) Get(ctx context.Context, id string) (api.Record, error) {
 	return c.conn.record(ctx, toRun(http.MethodGet, id))
 }
 
+// Tree returns a run with all runs below it.
+func (c Runs) Tree(ctx context.Context, id string) (api.Tree, error) {
+	return got[api.Tree](ctx, c.conn, toRun(http.MethodGet, id, "tree"))
+}
+
 // List lists the runs that match the filter, newest first. It requests pages of
 // Filter.Limit runs as they are needed, until there are no more. It ends after an error.
 func (c Runs) List(ctx context.Context, f api.Filter) iter.Seq2[api.Summary, error] {
@@ -145,6 +150,9 @@ func queryOf(f api.Filter) url.Values {
 		q.Add("metadata", key+":"+value)
 	}
 	slices.Sort(q["metadata"])
+	if f.Roots {
+		q.Set("roots", "true")
+	}
 	if f.Active {
 		q.Set("active", "true")
 	}

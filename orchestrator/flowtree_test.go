@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/orchestrator/store"
 )
@@ -163,5 +165,36 @@ nodes:
 		if strings.Contains(line, canary) {
 			t.Errorf("it sings: %s", line)
 		}
+	}
+}
+
+// drawn writes a tree as UNIT.STEP OUTCOME RUNS, with what is below it.
+func drawn(tree api.Tree) string {
+	text := fmt.Sprintf("%s.%s %s %d", tree.Unit, tree.Step, tree.Outcome, tree.Runs)
+	for _, call := range tree.Calls {
+		text += " (" + drawn(call) + ")"
+	}
+	return text
+}
+
+func TestATreeIsTheRunWithAllBelowIt(t *testing.T) {
+	t.Parallel()
+	w := newFixture(t, func(s *settings) {
+		flowOf(t, s, "f", "", anyContract, `{nodes: {in: {run: g}}}`)
+		flowOf(t, s, "g", "", anyContract, `{start: one, nodes: {one: {run: worker, with: {mark: one}, next: two}, two: {run: worker, with: {mark: two, exit: 3}}}}`)
+	})
+	id := w.submitTo("f", orders{})
+	w.await(id)
+	tree, err := w.service.Runs.Tree(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const below = "(worker.one success 1) (worker.two "
+	if got := drawn(tree); !strings.HasPrefix(got, "f. ") || !strings.Contains(got, below) || tree.Runs != 4 || tree.FinishedAt == nil || tree.Omitted != 0 {
+		t.Errorf("%s: %+v", got, tree)
+	}
+	part, err := w.service.Runs.Tree(t.Context(), tree.Calls[0].ID)
+	if err != nil || !cmp.Equal(part, tree.Calls[0]) {
+		t.Errorf("%+v, %v; want %+v", part, err, tree.Calls[0])
 	}
 }

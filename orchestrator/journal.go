@@ -121,7 +121,16 @@ func (j *job) row() (store.Run, error) {
 	if record.Schedule != nil {
 		row.Schedule = record.Schedule.Name
 	}
-	row.Context, row.MadeBy = record.Context, record.By
+	row.Context, row.MadeBy, row.Step, row.Outcome = record.Context, record.By, record.Step, string(record.Outcome)
+	if record.Error != nil {
+		row.ErrorKind = record.Error.Kind
+	}
+	if record.StartedAt != nil {
+		row.StartedAt = *record.StartedAt
+	}
+	if record.Models != nil {
+		row.Tokens, row.Cost = record.Models.Charged, int64(record.Models.Cost)
+	}
 	record.Input, record.Output = nil, nil
 	var err error
 	if row.Record, err = json.Marshal(record); err != nil {

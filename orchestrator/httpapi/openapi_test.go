@@ -176,6 +176,7 @@ func TestEveryRouteAnswersAsDocumented(t *testing.T) {
 		{"GET", "/v1/runs?limit=5", "", nil},
 		{"GET", run, "", nil},
 		{"GET", run + "/output", "", nil},
+		{"GET", run + "/tree", "", nil},
 		{"GET", run + "/files", "", nil},
 		{"GET", run + "/files/sub/page.html", "", nil},
 		{"GET", run + "/logs", "", []string{"Accept: " + ndjson}},

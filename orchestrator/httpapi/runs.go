@@ -46,7 +46,7 @@ const maxPage = 1000
 
 func filterOf(c echo.Context) (api.Filter, error) {
 	q := queryWith(c, "metadata", "unit", "state", "metadata", "parent", "session", "context", "schedule", "since",
-		"until", "active", "waiting", "limit", "cursor")
+		"until", "roots", "active", "waiting", "limit", "cursor")
 	filter := api.Filter{
 		Unit:     q.text("unit"),
 		Parent:   q.id("parent"),
@@ -54,6 +54,7 @@ func filterOf(c echo.Context) (api.Filter, error) {
 		Context:  q.text("context"),
 		Schedule: q.text("schedule"),
 		States:   parse(q, "state", "a list of states with commas between them, such as queued,running", parseStates),
+		Roots:    q.flag("roots"),
 		Active:   q.flag("active"),
 		Waiting:  q.flag("waiting"),
 		Metadata: q.pairs("metadata"),

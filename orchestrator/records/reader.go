@@ -23,6 +23,7 @@ import (
 type Rows interface {
 	Get(ctx context.Context, id string) (store.Run, error)
 	List(ctx context.Context, f store.Filter) (store.Page, error)
+	Tree(ctx context.Context, root string, most int) (tree []store.Run, all int64, err error)
 }
 
 // StepRows are the steps of flows that are stored likewise.
@@ -119,7 +120,7 @@ func (r *Reader) List(ctx context.Context, f api.Filter) (api.Page, error) {
 	}
 	rows, err := r.opts.Rows.List(ctx, store.Filter{
 		MadeBy: access.OnlyOwn(ctx), Unit: f.Unit, Parent: f.Parent, Session: f.Session, Context: f.Context,
-		Schedule: f.Schedule, States: states, Unfinished: f.Active, Asking: f.Waiting, Metadata: f.Metadata,
+		Schedule: f.Schedule, States: states, Roots: f.Roots, Unfinished: f.Active, Asking: f.Waiting, Metadata: f.Metadata,
 		Since: f.Since, Until: f.Until, Cursor: f.Cursor, Limit: f.Limit,
 	})
 	if err != nil {

@@ -28,6 +28,7 @@ type Filter struct {
 	MadeBy             string            // the name of the token with which they were made; "": any. No index has it
 	States             []string          // any of at most 32; empty: all
 	Metadata           map[string]string // all of at most 16; empty: any
+	Roots              bool              // only runs that nobody called
 	Unfinished         bool              // only runs that haven't finished
 	Asking             bool              // only runs with an open question
 	Since, Until       time.Time         // of CreatedAt; Since inclusive, Until exclusive; zero: open
@@ -97,6 +98,9 @@ func (f Filter) narrow(c *condition, states []string, by string) {
 	c.has("runs.parent", f.Parent)
 	c.has("runs.context", f.Context)
 	c.has("runs.root", f.Root)
+	if f.Roots {
+		c.add("runs.parent = ''")
+	}
 	plus := ""
 	if f.Unfinished || f.Asking {
 		c.add("runs.finished = 0")

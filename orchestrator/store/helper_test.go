@@ -58,8 +58,8 @@ func newID() string { return uuid.Must(uuid.NewV7()).String() }
 func aRun(n int) Run {
 	id := newID()
 	return Run{
-		ID: id, Unit: "hello", Kind: "capsule", Root: id, State: "running",
-		CreatedAt: epoch.Add(time.Duration(n) * time.Second),
+		ID: id, Unit: "hello", Kind: "capsule", Root: id, State: "running", Step: "a", ErrorKind: "b",
+		CreatedAt: epoch.Add(time.Duration(n) * time.Second), StartedAt: epoch.Add(time.Hour), Tokens: 12, Cost: 34,
 		DiskBytes: 7, Record: fmt.Appendf(nil, `{"n":%d}`, n), Private: []byte(`{"p":1}`), Input: []byte(`{"in":1}`),
 	}
 }
@@ -67,6 +67,7 @@ func aRun(n int) Run {
 // ended returns the run as one that is over.
 func ended(r Run) Run {
 	r.State, r.Finished, r.FinishedAt = "completed", true, r.CreatedAt.Add(time.Minute)
+	r.Outcome, r.ErrorKind, r.StartedAt, r.Tokens, r.Cost = "success", "", epoch.Add(2*time.Hour), 120, 340
 	return r
 }
 

@@ -100,6 +100,19 @@ const selectOldest = "SELECT " + searched + ` FROM runs WHERE finished = 1 AND f
 	AND NOT EXISTS (SELECT 1 FROM runs AS roots WHERE roots.id = runs.root AND roots.finished = 0)
 	ORDER BY finished_at, seq LIMIT ?`
 
+// Tree returns the runs of a tree in the order in which they were made, at most so many, without any of their
+// documents, and how many there are.
+func (s *Runs) Tree(ctx context.Context, root string, most int) (tree []Run, all int64, err error) {
+	scan := func(row scanner, r *Run) error { return scanSearched(row, r) }
+	tree, err = list(ctx, s.core, "read tree", scan, selectTree, root, most)
+	if all = int64(len(tree)); err == nil && len(tree) >= most {
+		err = s.core.readers.QueryRowContext(ctx, "SELECT count(*) FROM runs WHERE root = ?", root).Scan(&all)
+	}
+	return tree, all, s.core.explain(ctx, "read tree", err)
+}
+
+const selectTree = "SELECT " + searched + " FROM runs WHERE root = ? ORDER BY created_at, seq LIMIT ?"
+
 // LastEnd returns when the last one of the finished runs ended, or zero if there is none.
 func (s *Runs) LastEnd(ctx context.Context) (time.Time, error) {
 	var last time.Time

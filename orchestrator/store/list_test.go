@@ -21,6 +21,7 @@ func keeps(f Filter, r Run) bool {
 		(f.Parent == "" || f.Parent == r.Parent) &&
 		(f.Root == "" || f.Root == r.Root) &&
 		(len(f.States) == 0 || slices.Contains(f.States, r.State)) &&
+		(!f.Roots || r.Parent == "") &&
 		(!f.Unfinished || !r.Finished) && has(r.Metadata, f.Metadata) &&
 		(f.Since.IsZero() || !r.CreatedAt.Before(f.Since)) &&
 		(f.Until.IsZero() || r.CreatedAt.Before(f.Until))
@@ -46,7 +47,10 @@ func everyFilter() []Filter {
 						for _, since := range []time.Time{{}, epoch.Add(20 * time.Second)} {
 							for _, until := range []time.Time{{}, epoch.Add(70 * time.Second)} {
 								if !until.IsZero() {
-									all = append(all, Filter{Unit: unit, Parent: parent, Root: root, States: states, Unfinished: unfinished, Since: since, Until: until})
+									f := Filter{Unit: unit, Parent: parent, Root: root, States: states, Unfinished: unfinished, Since: since, Until: until}
+									all = append(all, f)
+									f.Roots = true
+									all = append(all, f)
 									continue
 								}
 								for _, metadata := range []map[string]string{nil, {"user_id": "ada"}, {"user_id": "bob", "mode": "DEMO"}} {
@@ -225,6 +229,7 @@ func TestNoListWalksOrSortsTheTable(t *testing.T) {
 		}
 	}
 	check("events", plan(t, s, selectEvents, "x", 1, 1))
+	check("tree", plan(t, s, selectTree, "r1", 1))
 	check("oldest", plan(t, s, selectOldest, 1, 1, "x", 1))
 	check("run", plan(t, s, selectWhole+" WHERE runs.id = ?", "x"))
 }
@@ -244,6 +249,7 @@ func TestEachListIsReadByTheIndexWithTheFewestRuns(t *testing.T) {
 		"runs_by_unit":       func(f *Filter) { f.States = nil },
 		"runs_by_state":      func(f *Filter) { f.Unit = "" },
 		"runs_by_time":       func(f *Filter) { f.Unit, f.States = "", nil },
+		"runs_roots":         func(f *Filter) { f.Unit, f.States, f.Roots = "", nil, true },
 	} {
 		f := all
 		choose(&f)

@@ -69,8 +69,8 @@ type ModelSpending struct {
 // Spending returns what each run of a tree has spent itself. Runs that asked no model
 // aren't listed.
 func (s *ModelCalls) Spending(ctx context.Context, root string) ([]ModelSpending, error) {
-	const sums = `SELECT runs.id, sum(tokens), sum(cost) FROM runs JOIN model_calls ON model_calls.run = runs.seq
-		WHERE runs.root = ? GROUP BY runs.seq`
+	const sums = `SELECT runs.id, sum(model_calls.tokens), sum(model_calls.cost)
+		FROM runs JOIN model_calls ON model_calls.run = runs.seq WHERE runs.root = ? GROUP BY runs.seq`
 	scan := func(row scanner, m *ModelSpending) error { return row.Scan(&m.Run, &m.Tokens, &m.Cost) }
 	return list(ctx, s.core, "sum model calls", scan, sums, root)
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -201,18 +202,19 @@ func schemaOf(t *testing.T, path string) (all []string) {
 		var text string
 		must(t, rows.Scan(&text))
 		text = regexp.MustCompile(`--[^\n]*`).ReplaceAllString(text, "")
-		text = strings.Join(strings.Fields(text), " ")
+		text = strings.Join(strings.Fields(strings.ReplaceAll(text, `"`, "")), " ") // of what has got its name later
 		all = append(all, regexp.MustCompile(` ?([(),]) ?`).ReplaceAllString(text, "$1"))
 	}
 	must(t, rows.Err())
 	return all
 }
 
-func TestTheSchemaIsThatOfTenMigrations(t *testing.T) {
+func TestTheSchemaIsThatOfAllMigrations(t *testing.T) {
 	t.Parallel()
 	made, migrated := filepath.Join(t.TempDir(), "aod.db"), filepath.Join(t.TempDir(), "aod.db")
 	must(t, openAt(t, made).Close())
-	rawExec(t, migrated, readTestdata(t, "migrations.sql"))
+	makeTen(t, migrated)
+	must(t, openAt(t, migrated).Close())
 	want := schemaOf(t, migrated)
 	if diff := cmp.Diff(want, schemaOf(t, made)); diff != "" || len(want) < 40 {
 		t.Errorf("of %d: %s", len(want), diff)
@@ -227,6 +229,7 @@ func TestADatabaseOfVersionTenOpens(t *testing.T) {
 	want := ended(aRun(0))
 	want.ID, want.Root, want.Output = "r1", "r1", []byte(`{"out":1}`)
 	want.Record = []byte(`{"n":1}`)
+	want.Step, want.Outcome, want.StartedAt, want.Tokens, want.Cost = "", "", time.Time{}, 0, 0
 	got, err := s.Runs.Get(t.Context(), "r1")
 	must(t, err)
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -248,6 +251,63 @@ func TestADatabaseOfVersionTenOpens(t *testing.T) {
 	must(t, s.Runs.Save(t.Context(), ended(open[0]), event("x")))
 	must(t, s.Runs.Delete(t.Context(), "r1", "r2"))
 	healthy(t, path)
+}
+
+func TestWhatARecordOfVersionTenSaysStandsInColumns(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "aod.db")
+	makeTen(t, path)
+	const whole = `{"step":"read[2]","outcome":"capsule_error","error":{"kind":"memory_limit","message":"x"},"started_at":"2026-01-02T03:04:05.678Z",` +
+		`"models":{"charged":1234,"cost":0.000000021}}`
+	records := []string{
+		whole, `{"step":{"a":1},"outcome":null,"error":7,"started_at":"yesterday","models":{"charged":"many","cost":[]}}`, "garbage\xff", "",
+	}
+	for n, record := range records {
+		rawExec(t, path, fmt.Sprintf(`INSERT INTO runs (id, unit, kind, parent, root, state, finished, created_at, finished_at, disk_bytes, record)
+			VALUES ('x%d', 'hello', 'capsule', '', 'x', 'failed', 1, %d, %d, 0, x'%x')`, n, epoch.UnixNano()+int64(n), epoch.UnixNano(), record))
+	}
+	s := openAt(t, path)
+	tree, all, err := s.Runs.Tree(t.Context(), "x", 100)
+	must(t, err)
+	if len(tree) != len(records) || all != int64(len(records)) {
+		t.Fatalf("%d of %d: %+v", len(tree), all, tree)
+	}
+	at := time.Date(2026, 1, 2, 3, 4, 5, 678e6, time.UTC)
+	if r := tree[0]; r.Step != "read[2]" || r.Outcome != "capsule_error" || r.ErrorKind != "memory_limit" || !r.StartedAt.Equal(at) || r.Tokens != 1234 || r.Cost != 21 {
+		t.Errorf("%+v", r)
+	}
+	for n, r := range tree[1:] {
+		if r.Outcome != "" || r.ErrorKind != "" || !r.StartedAt.IsZero() || r.Tokens != 0 || r.Cost != 0 {
+			t.Errorf("%s: %+v", records[n+1], r)
+		}
+		if kept, err := s.Runs.Get(t.Context(), r.ID); err != nil || string(kept.Record) != records[n+1] {
+			t.Errorf("%q, %v", kept.Record, err)
+		}
+	}
+}
+
+func TestATreeIsCutAfterItsFirstRuns(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	var want []string
+	for n := range 5 {
+		r := aRun(n)
+		r.Root = "r"
+		must(t, s.Runs.Insert(t.Context(), r, Key{}))
+		want = append(want, r.ID)
+	}
+	must(t, s.Runs.Insert(t.Context(), aRun(9), Key{}))
+	for most, all := range map[int]int64{3: 5, 5: 5, 6: 5} {
+		tree, n, err := s.Runs.Tree(t.Context(), "r", most)
+		must(t, err)
+		var got []string
+		for _, r := range tree {
+			got = append(got, r.ID)
+		}
+		if n != all || !slices.Equal(got, want[:min(most, 5)]) {
+			t.Errorf("of %d at most: %d, %v", most, n, got)
+		}
+	}
 }
 
 func TestOpeningAgainChangesNothing(t *testing.T) {

@@ -23,10 +23,16 @@ type Run struct {
 	Schedule   string // of which it is an occurrence, by its name; "" for none
 	Context    string // to which its client counts it; "" for none
 	MadeBy     string // the name of the token with which it was made; "" for none. Insert alone writes it
+	Step       string // of the flow that asked for it, by its address; "" for none. Insert alone writes it
 	State      string // "idle", "starting", "running", "completed", ...
+	Outcome    string // "" while it goes on
+	ErrorKind  string // "" without an error
 	Finished   bool   // it won't change any more
 	CreatedAt  time.Time
+	StartedAt  time.Time // of the last attempt's program; zero before that
 	FinishedAt time.Time // zero until Finished
+	Tokens     int64     // of models, that were charged; its own alone
+	Cost       int64     // of models, in billionths of the currency; its own alone
 	DiskBytes  int64     // of its files and documents
 	Record     []byte    // JSON; rewritten by every Save; small (no input, no output)
 	Private    []byte    // JSON for the orchestrator alone; rewritten by every Save
@@ -67,7 +73,8 @@ func (s *Runs) Unfinished(ctx context.Context) ([]Run, error) {
 
 const (
 	searched = "runs.id, runs.unit, runs.kind, runs.parent, runs.root, runs.session, runs.turn, runs.schedule, " +
-		"runs.context, runs.made_by, runs.state, runs.finished, runs.created_at, runs.finished_at, runs.disk_bytes"
+		"runs.context, runs.made_by, runs.step, runs.state, runs.outcome, runs.error_kind, runs.finished, " +
+		"runs.created_at, runs.started_at, runs.finished_at, runs.disk_bytes, runs.tokens, runs.cost"
 	selectWhole = "SELECT " + searched + `, runs.record, runs.private, inputs.data, outputs.data
 		FROM runs LEFT JOIN inputs ON inputs.run = runs.seq LEFT JOIN outputs ON outputs.run = runs.seq`
 	selectUnfinished = selectWhole + " WHERE runs.finished = 0 ORDER BY runs.created_at, runs.seq"
@@ -81,10 +88,9 @@ func scanWhole(row scanner, r *Run) error {
 func scanSearched(row scanner, r *Run, more ...any) error {
 	dest := []any{
 		&r.ID, &r.Unit, &r.Kind, &r.Parent, &r.Root, &r.Session, &r.Turn, &r.Schedule, &r.Context, &r.MadeBy,
-		&r.State, &r.Finished,
-		stamp{&r.CreatedAt},
-		stamp{&r.FinishedAt},
-		&r.DiskBytes,
+		&r.Step, &r.State, &r.Outcome, &r.ErrorKind, &r.Finished,
+		stamp{&r.CreatedAt}, stamp{&r.StartedAt}, stamp{&r.FinishedAt},
+		&r.DiskBytes, &r.Tokens, &r.Cost,
 	}
 	return row.Scan(append(dest, more...)...)
 }
@@ -105,8 +111,8 @@ func (s *Runs) Insert(ctx context.Context, r Run, key Key, events ...Event) erro
 		func(ctx context.Context, tx *transaction) error { return insert(ctx, tx, r, key, events) })
 }
 
-// Save updates a run and appends events, all or nothing. It writes State, Finished,
-// FinishedAt, DiskBytes, Record, Private and, unless nil, Output. The rest stays as Insert
+// Save updates a run and appends events, all or nothing. It writes State, Outcome, ErrorKind, Finished,
+// StartedAt, FinishedAt, DiskBytes, Tokens, Cost, Record, Private and, unless nil, Output. The rest stays as Insert
 // wrote it. With an event of type "state" that is not Quiet it is a change, see Changed. The error is a NotFound fault
 // if there is no such run.
 func (s *Runs) Save(ctx context.Context, r Run, events ...Event) error {
@@ -177,11 +183,14 @@ func addMetadata(ctx context.Context, tx *transaction, seq int64, r Run) error {
 
 func insertRow(ctx context.Context, tx *transaction, r Run, changed int64) (seq int64, err error) {
 	return find(ctx, tx, scanValue[int64], fault.New(fault.Conflict, "there is a run %.64s already", r.ID),
-		`INSERT INTO runs (id, unit, kind, parent, root, session, turn, schedule, context, made_by, state, finished,
-			created_at, changed_at, finished_at, disk_bytes, record, private)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING RETURNING seq`,
-		r.ID, r.Unit, r.Kind, r.Parent, r.Root, r.Session, r.Turn, r.Schedule, r.Context, r.MadeBy, r.State, r.Finished,
-		nanos(r.CreatedAt), changed, nanos(r.FinishedAt), r.DiskBytes, r.Record, r.Private)
+		`INSERT INTO runs (id, unit, kind, parent, root, session, turn, schedule, context, made_by, step, state, outcome,
+			error_kind, finished, created_at, changed_at, started_at, finished_at, disk_bytes, tokens, cost, record,
+			private)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+		ON CONFLICT (id) DO NOTHING RETURNING seq`,
+		r.ID, r.Unit, r.Kind, r.Parent, r.Root, r.Session, r.Turn, r.Schedule, r.Context, r.MadeBy, r.Step, r.State,
+		r.Outcome, r.ErrorKind, r.Finished, nanos(r.CreatedAt), changed, nanos(r.StartedAt), nanos(r.FinishedAt),
+		r.DiskBytes, r.Tokens, r.Cost, r.Record, r.Private)
 }
 
 func save(ctx context.Context, tx *transaction, r Run, events []Event) error {
@@ -190,9 +199,11 @@ func save(ctx context.Context, tx *transaction, r Run, events []Event) error {
 		return err
 	}
 	seq, err := find(ctx, tx, scanValue[int64], UnknownRun(r.ID),
-		`UPDATE runs SET state = ?, finished = ?, changed_at = max(changed_at, ?), finished_at = ?, disk_bytes = ?,
-			record = ?, private = ? WHERE id = ? RETURNING seq`,
-		r.State, r.Finished, changed, nanos(r.FinishedAt), r.DiskBytes, r.Record, r.Private, r.ID)
+		`UPDATE runs SET state = ?, outcome = ?, error_kind = ?, finished = ?, changed_at = max(changed_at, ?),
+			started_at = ?, finished_at = ?, disk_bytes = ?, tokens = ?, cost = ?, record = ?, private = ?
+		WHERE id = ? RETURNING seq`,
+		r.State, r.Outcome, r.ErrorKind, r.Finished, changed, nanos(r.StartedAt), nanos(r.FinishedAt), r.DiskBytes,
+		r.Tokens, r.Cost, r.Record, r.Private, r.ID)
 	if err != nil {
 		return err
 	}

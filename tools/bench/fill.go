@@ -65,9 +65,12 @@ func insert(ctx context.Context, s *store.Store, i int, at time.Time, model api.
 	}
 	row := store.Run{
 		ID: record.ID, Unit: record.Unit, Kind: record.Kind, Root: record.Root, State: string(record.State),
-		Finished:  true,
+		Finished: true, Outcome: string(record.Outcome), StartedAt: *record.StartedAt,
 		CreatedAt: at, FinishedAt: *record.FinishedAt, DiskBytes: 2000, Private: []byte(`{"retries":3}`),
 		Input: record.Input, Output: record.Output,
+	}
+	if record.Error != nil {
+		row.ErrorKind = record.Error.Kind
 	}
 	record.Input, record.Output = nil, nil
 	raw, err := json.Marshal(record)

@@ -111,6 +111,18 @@ func (s *Runs) List(_ context.Context, f store.Filter) (page store.Page, err err
 	return page, nil
 }
 
+// Tree returns the runs of a tree in the order in which they were made, and how many there are.
+func (s *Runs) Tree(_ context.Context, root string, most int) (tree []store.Run, all int64, err error) {
+	s.rows.mu.Lock()
+	defer s.rows.mu.Unlock()
+	for _, id := range s.rows.ids {
+		if r := s.rows.runs[id]; r.Root == root {
+			tree = append(tree, r)
+		}
+	}
+	return tree[:min(most, len(tree))], int64(len(tree)), nil
+}
+
 // Events keeps nothing of what is told of runs: events go to the observer of the run.
 type Events struct{ rows *rows }
 

@@ -1,0 +1,86 @@
+-- Version 11: what lists and trees show of a run stands in columns, before what is large.
+
+CREATE TABLE new_runs (
+  seq         INTEGER PRIMARY KEY,
+  id          TEXT    NOT NULL UNIQUE,
+  unit        TEXT    NOT NULL,
+  kind        TEXT    NOT NULL,
+  parent      TEXT    NOT NULL,
+  root        TEXT    NOT NULL,
+  step        TEXT    NOT NULL,
+  state       TEXT    NOT NULL,
+  outcome     TEXT    NOT NULL,
+  error_kind  TEXT    NOT NULL,
+  finished    INTEGER NOT NULL CHECK (finished IN (0, 1)),
+  created_at  INTEGER NOT NULL,
+  started_at  INTEGER NOT NULL,
+  finished_at INTEGER NOT NULL,
+  changed_at  INTEGER NOT NULL,
+  disk_bytes  INTEGER NOT NULL,
+  tokens      INTEGER NOT NULL,
+  cost        INTEGER NOT NULL,
+  session     TEXT    NOT NULL,
+  turn        INTEGER NOT NULL,
+  schedule    TEXT    NOT NULL,
+  context     TEXT    NOT NULL,
+  made_by     TEXT    NOT NULL,
+  record      BLOB,
+  private     BLOB
+) STRICT;
+
+INSERT INTO new_runs (seq, id, unit, kind, parent, root, state, finished, created_at, finished_at, changed_at, disk_bytes,
+  session, turn, schedule, context, made_by, record, private,
+  step, outcome, error_kind, started_at, tokens, cost)
+SELECT seq, id, unit, kind, parent, root, state, finished, created_at, finished_at, changed_at, disk_bytes,
+  session, turn, schedule, context, made_by, record, private,
+  coalesce(known ->> 'step', ''), coalesce(known ->> 'outcome', ''), coalesce(known ->> '$.error.kind', ''),
+  coalesce(CAST(unixepoch(known ->> 'started_at', 'subsec') * 1000 AS INTEGER) * 1000000, 0),
+  CAST(coalesce(known ->> '$.models.charged', 0) AS INTEGER),
+  CAST(round(coalesce(known ->> '$.models.cost', 0) * 1e9) AS INTEGER)
+FROM (SELECT *, iif(json_valid(CAST(record AS TEXT)), CAST(record AS TEXT), '{}') AS known FROM runs);
+
+DROP TABLE runs;
+ALTER TABLE new_runs RENAME TO runs;
+
+CREATE INDEX runs_by_time       ON runs (created_at);
+CREATE INDEX runs_by_unit       ON runs (unit, created_at);
+CREATE INDEX runs_by_state      ON runs (state, created_at);
+CREATE INDEX runs_by_unit_state ON runs (unit, state, created_at);
+CREATE INDEX runs_by_root       ON runs (root, created_at);
+CREATE INDEX runs_roots         ON runs (created_at) WHERE parent = '';
+CREATE INDEX runs_by_parent     ON runs (parent, created_at) WHERE parent <> '';
+CREATE INDEX runs_unfinished    ON runs (created_at) WHERE finished = 0;
+CREATE INDEX runs_finished      ON runs (finished_at) WHERE finished = 1;
+CREATE INDEX runs_by_session    ON runs (session, created_at) WHERE session <> '';
+CREATE INDEX runs_by_schedule   ON runs (schedule, created_at) WHERE schedule <> '';
+CREATE INDEX runs_by_context    ON runs (context, created_at) WHERE context <> '';
+CREATE INDEX runs_changed_by_context     ON runs (context, changed_at) WHERE context <> '' AND parent = '';
+CREATE INDEX runs_changed_by_state       ON runs (state, changed_at) WHERE parent = '';
+CREATE INDEX runs_changed_by_unit_state  ON runs (unit, state, changed_at) WHERE parent = '';
+CREATE INDEX runs_changed_by_maker_state ON runs (made_by, state, changed_at) WHERE made_by <> '' AND parent = '';
+
+CREATE TRIGGER runs_counted AFTER INSERT ON runs BEGIN
+  UPDATE totals SET runs = runs + 1, unfinished = unfinished + (NEW.finished = 0), disk_bytes = disk_bytes + NEW.disk_bytes;
+END;
+
+CREATE TRIGGER runs_recounted AFTER UPDATE OF finished, disk_bytes ON runs
+WHEN OLD.finished <> NEW.finished OR OLD.disk_bytes <> NEW.disk_bytes BEGIN
+  UPDATE totals SET unfinished = unfinished + (NEW.finished = 0) - (OLD.finished = 0), disk_bytes = disk_bytes + NEW.disk_bytes - OLD.disk_bytes;
+END;
+
+CREATE TRIGGER runs_discounted AFTER DELETE ON runs BEGIN
+  UPDATE totals SET runs = runs - 1, unfinished = unfinished - (OLD.finished = 0), disk_bytes = disk_bytes - OLD.disk_bytes;
+END;
+
+CREATE TRIGGER runs_came AFTER INSERT ON runs WHEN NEW.parent = '' BEGIN
+  INSERT INTO run_counts VALUES (NEW.unit, NEW.state, 1) ON CONFLICT (unit, state) DO UPDATE SET runs = runs + 1;
+END;
+
+CREATE TRIGGER runs_moved AFTER UPDATE OF state ON runs WHEN NEW.parent = '' AND OLD.state <> NEW.state BEGIN
+  UPDATE run_counts SET runs = runs - 1 WHERE unit = OLD.unit AND state = OLD.state;
+  INSERT INTO run_counts VALUES (NEW.unit, NEW.state, 1) ON CONFLICT (unit, state) DO UPDATE SET runs = runs + 1;
+END;
+
+CREATE TRIGGER runs_went AFTER DELETE ON runs WHEN OLD.parent = '' BEGIN
+  UPDATE run_counts SET runs = runs - 1 WHERE unit = OLD.unit AND state = OLD.state;
+END;
