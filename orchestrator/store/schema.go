@@ -51,6 +51,10 @@ func makeSchema(ctx context.Context, db *sql.DB, logger *slog.Logger) (err error
 	if err != nil || version == schemaVersion {
 		return err
 	}
+	if version > 0 {
+		logger.Info("database is brought to a newer version, which may take a while",
+			"from", version, "version", schemaVersion)
+	}
 	mark := fmt.Sprintf("PRAGMA application_id = %d; PRAGMA user_version = %d", applicationID, schemaVersion)
 	for _, text := range append(stepsFrom(version), mark) {
 		if _, err := tx.ExecContext(ctx, text); err != nil {
@@ -60,7 +64,7 @@ func makeSchema(ctx context.Context, db *sql.DB, logger *slog.Logger) (err error
 	if err := tx.Commit(); err != nil {
 		return err
 	}
-	logger.Info("database made", "version", schemaVersion, "from", version, "ms", time.Since(began).Milliseconds())
+	logger.Info("database made", "version", schemaVersion, "ms", time.Since(began).Milliseconds())
 	return nil
 }
 
