@@ -33,7 +33,8 @@ also does by itself from time to time.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			flags := cmd.Flags()
 			if opts.Images && (flags.Changed("older-than") || flags.Changed("max-size")) {
-				return fault.New(fault.Input, "--images can't stand with --older-than or --max-size, which are for runs").
+				return fault.New(fault.Input,
+					"--images can't stand with --older-than or --max-size, which are for runs").
 					WithHint("prune runs and images one after the other")
 			}
 			if !opts.Images && !flags.Changed("older-than") && !flags.Changed("max-size") || opts.OlderThan < 0 {

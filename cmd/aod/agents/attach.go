@@ -50,7 +50,8 @@ func attach(ctx context.Context, env *cli.Env, server *client.Client, to string,
 	if fault.Is(err, fault.NotFound) || fault.Is(err, fault.Input) {
 		session, err = beginSession(ctx, env, server, to, project)
 	} else if err == nil && project.Dir != "" {
-		err = fault.New(fault.Input, "--workspace can't be given here: the session goes on with the workspace that it has").
+		err = fault.New(fault.Input,
+			"--workspace can't be given here: the session goes on with the workspace that it has").
 			WithHint("begin another one: name a unit, not a session")
 	}
 	if err != nil {
