@@ -108,7 +108,7 @@ func CheckMessage(m MessageEvent) error {
 		return badName("id of the message")
 	}
 	if m.Metadata != nil && !isObject(m.Metadata) {
-		return fault.New(fault.Input, "the metadata of the message is no JSON object")
+		return fault.New(fault.Input, "the metadata of the message isn't a JSON object")
 	}
 	return CheckParts(m.Parts, len(m.Metadata))
 }
@@ -159,7 +159,7 @@ func (p Part) check() error {
 	case !utf8.ValidString(p.Text):
 		return fault.New(fault.Input, "its text is not UTF-8")
 	case p.Data != nil && !json.Valid(p.Data):
-		return fault.New(fault.Input, "its data is no JSON")
+		return fault.New(fault.Input, "its data isn't JSON")
 	case !isName(p.MediaType):
 		return fault.New(fault.Input, "its media type is not valid")
 	case p.File != nil:

@@ -129,7 +129,7 @@ func (c *Cost) UnmarshalJSON(raw []byte) error {
 type ModelExchange struct {
 	ModelCall
 	Request json.RawMessage `json:"request"`
-	Answer  json.RawMessage `json:"answer,omitempty"` // a text where it is no JSON, such as a stream
+	Answer  json.RawMessage `json:"answer,omitempty"` // a text where it isn't JSON, such as a stream
 	Cut     bool            `json:"cut,omitempty"`    // the answer was too long to be kept whole
 }
 

@@ -22,6 +22,6 @@ type Tree struct {
 	// what all of them asked models for; nil: nothing that was charged
 	Total *ModelTotal `json:"total,omitempty"`
 	Calls []Tree      `json:"calls,omitempty"` // in the order in which they were made
-	// how many runs of the whole tree are left out, the last ones: there are too many. Only of the run that was asked for
+	// how many runs of the whole tree are left out, the last ones; 0 below the run that was asked for
 	Omitted int64 `json:"omitted,omitempty"`
 }

@@ -37,7 +37,7 @@ func TestCheckUnitName(t *testing.T) {
 				t.Errorf("hint %q doesn't suggest %q", hint, suggestion)
 			}
 			if s := SuggestUnitName(name); s != "" && nameProblem(s) != "" {
-				t.Errorf("the suggestion %q is no name itself", s)
+				t.Errorf("the suggestion %q isn't a name itself", s)
 			}
 		})
 	}

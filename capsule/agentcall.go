@@ -108,7 +108,7 @@ type AgentOutput struct {
 	CostUSD  json.Number     // "": it doesn't tell
 	Failed   bool            // it says that it failed
 	Reason   string          // what it says of that; may be ""
-	Skipped  int             // lines that are no documents, or too long
+	Skipped  int             // lines that aren't documents, or too long
 	Wrong    *fault.Finding  // why it isn't what agent.yaml says; nil: it is
 }
 
@@ -219,7 +219,7 @@ func checkStartDir(dir string) error {
 	}
 	clean := !path.IsAbs(dir) && path.Clean(dir) == dir && dir != "." && dir != ".." && !strings.HasPrefix(dir, "../")
 	if !clean || len(dir) > maxStartDir || !utf8.ValidString(dir) || strings.ContainsRune(dir, 0) {
-		return fault.New(fault.Input, "dir: %s is no directory below that in which the agent starts", fault.Quote(dir)).
+		return fault.New(fault.Input, "dir: %s isn't a directory below the one where the agent starts", fault.Quote(dir)).
 			WithHint("write a relative path without . and .., of up to %d bytes", maxStartDir)
 	}
 	return nil

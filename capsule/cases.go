@@ -69,7 +69,7 @@ type ExpectError struct {
 
 var caseShape = sync.OnceValue(func() shape { return mustShape(parseSchema(schemas.TestCase()), false) })
 
-// Cases reads tests/*.json, sorted by name; none is no error. The error is a Capsule
+// Cases reads tests/*.json, sorted by name; none isn't an error. The error is a Capsule
 // fault with every problem of every case among its Findings. At most 1,000 cases of
 // 4 MiB each are read.
 func (c *Capsule) Cases() ([]Case, error) {
@@ -179,7 +179,7 @@ func parseCase(raw []byte) (caseJSON, []fault.Finding) {
 	}
 	var object map[string]any
 	if err := json.Unmarshal(raw, &object); err != nil {
-		return parsed, []fault.Finding{{Message: "it is no JSON object", Hint: `write {"input": {…}, "expect": {…}}`}}
+		return parsed, []fault.Finding{{Message: "it isn't a JSON object", Hint: `write {"input": {…}, "expect": {…}}`}}
 	}
 	_ = json.Unmarshal(raw, &parsed) // a wrong type is the schema's to report
 	return parsed, caseShape().check(object, checkCase(object, parsed))

@@ -45,7 +45,7 @@ type entry struct {
 }
 
 // Context reads the capsule's directory as a build context and computes its digest. The
-// error is a Capsule fault that names the file: one that can't be read, or is no file,
+// error is a Capsule fault that names the file: one that can't be read, or isn't a file,
 // directory or link, or a context of more than 100,000 entries or 4 GiB.
 func (c *Capsule) Context() (*Context, error) {
 	src, err := openSource(c.Dir)

@@ -41,7 +41,7 @@ func readFlow(d *Directory, c *Capsule) {
 	d.findings = append(d.findings, findings...)
 }
 
-// GraphOf returns the graph of what a kind has read; nil of a unit that is no flow.
+// GraphOf returns the graph of what a kind has read; nil of a unit that isn't a flow.
 func GraphOf(definition any) *flow.Flow {
 	if c, ok := definition.(*Capsule); ok {
 		return c.Flow

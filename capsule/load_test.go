@@ -86,7 +86,7 @@ upstreams: [weather]
 	var warned []string
 	for _, w := range c.Warnings {
 		if !w.Warning || w.Line == 0 {
-			t.Errorf("%+v is no warning with a line", w)
+			t.Errorf("%+v isn't a warning with a line", w)
 		}
 		warned = append(warned, strings.TrimPrefix(w.Pointer, "/"))
 	}
@@ -215,12 +215,12 @@ func TestRules(t *testing.T) {
 		{"processors out of range", map[string]string{"agent.yaml": "name: good\nlimits:\n  cpus: 0\n"}, "agent.yaml:3: limits.cpus: must be at least 0.01"},
 		{"limits that are no object", map[string]string{"agent.yaml": "name: good\nlimits: 3\n"}, "agent.yaml:2: limits: expected object"},
 		{"a network that doesn't exist", map[string]string{"agent.yaml": "name: good\nnetwork: host\n"}, "agent.yaml:2: network: "},
-		{"a secret that is no name", map[string]string{"agent.yaml": "name: good\nsecrets: {A: 'a b'}\n"}, "agent.yaml:2: secrets.A: does not match"},
+		{"a secret that isn't a name", map[string]string{"agent.yaml": "name: good\nsecrets: {A: 'a b'}\n"}, "agent.yaml:2: secrets.A: does not match"},
 		{"secrets as a list", map[string]string{"agent.yaml": "name: good\nsecrets: [a]\n"}, "agent.yaml:2: secrets: expected object"},
-		{"a secret in a variable of AOD's", map[string]string{"agent.yaml": "name: good\nsecrets: {AOD_X: a}\n"}, "agent.yaml:2: secrets: AOD_X is no secret's variable"},
+		{"a secret in a variable of AOD's", map[string]string{"agent.yaml": "name: good\nsecrets: {AOD_X: a}\n"}, "agent.yaml:2: secrets: AOD_X isn't a secret's variable"},
 		{"a secret in no variable", map[string]string{"agent.yaml": "name: good\nsecrets: {a-b: a}\n"}, "agent.yaml:2: secrets: \"a-b\" can't be the name of a variable"},
 		{"a secret under an isolation runtime", map[string]string{"agent.yaml": "name: good\nruntime: runsc\nsecrets: {A: a}\n"}, "agent.yaml:3: secrets: with an isolation runtime"},
-		{"an upstream that is no name", map[string]string{"agent.yaml": "name: good\nupstreams: [a.b]\n"}, "agent.yaml:2: upstreams: \"a.b\" can't be the name of an upstream"},
+		{"an upstream that isn't a name", map[string]string{"agent.yaml": "name: good\nupstreams: [a.b]\n"}, "agent.yaml:2: upstreams: \"a.b\" can't be the name of an upstream"},
 		{"tools.yaml with keys", map[string]string{"tools.yaml": "name: a\n"}, "tools.yaml:1: it must be a list"},
 		{"a tool that is a text", map[string]string{"tools.yaml": "- a\n"}, "tools.yaml:1: a tool must have keys"},
 		{"a tool whose capsule is empty", map[string]string{"tools.yaml": "- name: a\n  capsule:\n"}, "tools.yaml:2: the tool has no target: capsule is empty"},
@@ -230,7 +230,7 @@ func TestRules(t *testing.T) {
 		{"a tool whose capsule can't be one", map[string]string{"tools.yaml": "- name: a\n  capsule: Other One\n"}, `tools.yaml:2: the name "Other One" can't be an image tag`},
 		{"two tools of one name", map[string]string{"tools.yaml": "- {name: a, capsule: b}\n- {name: a, capsule: c}\n"}, `tools.yaml:2: the tool "a" stands twice, first in line 1`},
 		{"parameters that are no object", map[string]string{"tools.yaml": "- name: a\n  description: x\n  parameters: [b]\n"}, "tools.yaml:3: parameters: expected object"},
-		{"parameters that are a schema of no object", map[string]string{"tools.yaml": "- name: a\n  description: x\n  parameters: {type: string}\n"}, "tools.yaml:3: the parameters are no JSON Schema of an object"},
+		{"parameters that are a schema of no object", map[string]string{"tools.yaml": "- name: a\n  description: x\n  parameters: {type: string}\n"}, "tools.yaml:3: the parameters aren't a JSON Schema of an object"},
 		{"parameters that are no schema", map[string]string{"tools.yaml": "- name: a\n  description: x\n  parameters:\n    type: object\n    properties:\n      b: {type: banana}\n"}, "tools.yaml:6: "},
 		{"an unknown key of a tool", map[string]string{"tools.yaml": "- name: a\n  capsul: b\n  capsule: c\n"}, `tools.yaml:2: the key "capsul" is not known (did you mean capsule?)`},
 		{"a tool with the name of the answer", map[string]string{"tools.yaml": "- name: final_answer\n  capsule: c\n"}, "tools.yaml:1: a tool can't be called final_answer"},

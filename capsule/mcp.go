@@ -54,19 +54,19 @@ func checkMCP(raw []byte, tools []Tool, has func(string) bool) []fault.Finding {
 func mcpFindings(raw []byte, tools []Tool, has func(string) bool) []fault.Finding {
 	if _, err := strictjson.Decode(raw); err != nil {
 		at := fault.Finding{
-			Line: 1, Message: "it is no JSON: " + err.Error(),
+			Line: 1, Message: "it isn't JSON: " + err.Error(),
 			Hint: "check the quotes, the commas and the brackets",
 		}
 		var broken *strictjson.Error
 		if errors.As(err, &broken) {
-			at.Line, at.Message = broken.Line, "it is no JSON: "+broken.Message()
+			at.Line, at.Message = broken.Line, "it isn't JSON: "+broken.Message()
 		}
 		return []fault.Finding{at}
 	}
 	var object map[string]any
 	if err := json.Unmarshal(raw, &object); err != nil || object == nil {
 		return []fault.Finding{{
-			Message: "it is no JSON object",
+			Message: "it isn't a JSON object",
 			Hint:    `write {"mcpServers": {"NAME": {"command": …}}}`,
 		}}
 	}

@@ -28,9 +28,9 @@ func TestMCPFileThatIsWrong(t *testing.T) {
 	const tools = "- name: notes__search\n  capsule: other\n- name: notes__own\n  capsule: other\n"
 	const head = "{\n  \"mcpServers\": {\n    "
 	cases := []struct{ name, text, tools, want string }{
-		{"no JSON", "{\n  \"mcpServers\": {,}}", "", "mcp.json:2: it is no JSON: "},
-		{"a name twice", "{\"mcpServers\": {},\n\"mcpServers\": {}}", "", `mcp.json:2: it is no JSON: the field "mcpServers" stands twice`},
-		{"no object", "[]", "", "mcp.json:1: it is no JSON object"},
+		{"no JSON", "{\n  \"mcpServers\": {,}}", "", "mcp.json:2: it isn't JSON: "},
+		{"a name twice", "{\"mcpServers\": {},\n\"mcpServers\": {}}", "", `mcp.json:2: it isn't JSON: the field "mcpServers" stands twice`},
+		{"no object", "[]", "", "mcp.json:1: it isn't a JSON object"},
 		{"no servers", "{}", "", `mcp.json:1: required field "mcpServers" is missing`},
 		{"an unknown key at its top", "{\"mcpServers\": {},\n\"inputs\": []}", "", `mcp.json:2: the key "inputs" is not known`},
 		{"an unknown key", head + "\"notes\": {\"command\": \"x\",\n\"arg\": []}}}", "", `mcp.json:4: the key "arg" is not known (did you mean args?)`},
@@ -42,7 +42,7 @@ func TestMCPFileThatIsWrong(t *testing.T) {
 		{"a placeholder in the environment", head + "\"n\": {\"command\": \"x\", \"env\": {\n\"A_TOKEN\": \"${TOKEN}\"}}}}", "", "mcp.json:4: ${…} stands for nothing here"},
 		{"a secret by its name", head + "\"n\": {\"command\": \"x\", \"env\": {\n\"GITHUB_TOKEN\": \"abc123\"}}}}", "", "mcp.json:4: it looks like a secret, and whoever has the image can read it (take it out"},
 		{"a secret by its form", head + "\"n\": {\"command\": \"x\", \"env\": {\n\"A\": \"ghp_0123456789abcdef\"}}}}", "", "mcp.json:4: it looks like a secret"},
-		{"no variable", head + "\"n\": {\"command\": \"x\", \"env\": {\n\"A=B\": \"c\"}}}}", "", `mcp.json:4: "A=B" is no variable`},
+		{"no variable", head + "\"n\": {\"command\": \"x\", \"env\": {\n\"A=B\": \"c\"}}}}", "", `mcp.json:4: "A=B" isn't a variable`},
 		{"a bad name", head + `"my__notes": {"command": "x"}}}`, "", `mcp.json:3: "my__notes" is not a valid server name`},
 		{"a long name", head + `"` + strings.Repeat("n", 33) + `": {"command": "x"}}}`, "", "is not a valid server name (use letters and digits"},
 		{"a time without a unit", head + "\"n\": {\"command\": \"x\",\n\"timeout\": \"30\"}}}", "", `mcp.json:4: mcpServers.n.timeout: "30" isn't a duration`},

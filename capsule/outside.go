@@ -47,7 +47,7 @@ func (u *units) checkSecret(variable string) {
 		u.report(at, "secrets: "+fault.Quote(variable)+" can't be the name of a variable",
 			"write {VARIABLE: name-of-the-secret}")
 	case strings.HasPrefix(variable, "AOD_") || slices.Contains(notSecret, variable):
-		u.report(at, fmt.Sprintf("secrets: %s is no secret's variable", variable),
+		u.report(at, fmt.Sprintf("secrets: %s isn't a secret's variable", variable),
 			"write one that the program reads its key from, such as API_KEY")
 	}
 }

@@ -144,7 +144,7 @@ func checkParameters(object map[string]any) []fault.Finding {
 	const at = "/parameters"
 	if parameters["type"] != "object" {
 		return []fault.Finding{{
-			Pointer: at, Message: "the parameters are no JSON Schema of an object",
+			Pointer: at, Message: "the parameters aren't a JSON Schema of an object",
 			Hint: "write {type: object, properties: {…}}",
 		}}
 	}

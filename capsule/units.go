@@ -123,7 +123,7 @@ func (u *units) name(given *string, object map[string]any, dir string) string {
 	return dir
 }
 
-// scalarText is how a value was written that is no text, or "" for a list, an object and none.
+// scalarText is how a value was written that isn't text, or "" for a list, an object and none.
 func scalarText(value any) string {
 	switch value.(type) {
 	case nil, []any, map[string]any:
@@ -224,7 +224,7 @@ func (u *units) checkEnv(at string, env map[string]string) {
 		pointer := at + "/" + strictjson.Escape(name)
 		switch value := env[name]; {
 		case name == "" || strings.ContainsAny(name, "=\x00") || strings.Contains(value, "\x00"):
-			u.report(pointer, fault.Quote(name)+" is no variable", "use a name without =, and texts without NUL")
+			u.report(pointer, fault.Quote(name)+" isn't a variable", "use a name without =, and texts without NUL")
 		case looksSecret(name, value):
 			u.report(pointer, "it looks like a secret, and whoever has the image can read it",
 				"take it out: servers in a capsule have no network to use it in")

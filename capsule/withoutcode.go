@@ -67,7 +67,7 @@ func (d *Directory) checkNames(file, text string, fields []string) {
 			d.report(file, line, "a $ stands for nothing",
 				"write $$ for one that stands for itself, $name for a field of the input")
 		case !slices.Contains(fields, name):
-			d.report(file, line, fmt.Sprintf("$%s is no field of the input", fault.Clip(name, fault.MaxQuoted)),
+			d.report(file, line, fmt.Sprintf("$%s isn't a field of the input", fault.Clip(name, fault.MaxQuoted)),
 				nameHint(name, fields))
 		}
 	}

@@ -131,7 +131,7 @@ func TestAnswersThatNoServerOfOursGives(t *testing.T) {
 		{"an error page of a proxy", answer(403, "text/html", "<h1>no</h1>"), fault.Unavailable, "403 without a reason"},
 		{"a gateway without its server", answer(502, "text/html", "bad"), fault.Unavailable, "502 without a reason"},
 		{"a problem without a code", answer(400, "application/problem+json", `{"title":"x"}`), fault.Unavailable, "without a reason"},
-		{"a problem that is no JSON", answer(400, "application/problem+json", `{`), fault.Unavailable, "without a reason"},
+		{"a problem that isn't JSON", answer(400, "application/problem+json", `{`), fault.Unavailable, "without a reason"},
 		{"a problem without an end", answer(400, "application/problem+json", `{"code":"`+strings.Repeat("x", 2<<20)), fault.Unavailable, "without a reason"},
 		{"a kind of a newer version", answer(400, "application/problem+json", `{"code":"eaten","title":"eaten by a dog"}`), fault.Unsupported, "eaten by a dog"},
 		{"a page instead of a record", answer(200, "text/html", "<html>"), fault.Unavailable, "can't be understood"},

@@ -138,13 +138,13 @@ func TestAStreamThatIsNone(t *testing.T) {
 	long := strings.Repeat("x", maxLine+1)
 	half := "data: " + strings.Repeat("x", maxLine/2+1) + "\n"
 	for name, body := range map[string]string{
-		"an id that is no number": "id: x\nevent: state\ndata: {}\n\n",
-		"an id below one":         "id: 0\nevent: state\ndata: {}\n\n",
-		"no id":                   "event: state\ndata: {}\n\n",
-		"no type":                 "id: 1\ndata: {}\n\n",
-		"data that is no JSON":    "id: 1\nevent: state\ndata: {\n\n",
-		"a line without an end":   "data: " + long,
-		"data without an end":     half + half + half,
+		"an id that isn't a number": "id: x\nevent: state\ndata: {}\n\n",
+		"an id below one":           "id: 0\nevent: state\ndata: {}\n\n",
+		"no id":                     "event: state\ndata: {}\n\n",
+		"no type":                   "id: 1\ndata: {}\n\n",
+		"data that isn't JSON":      "id: 1\nevent: state\ndata: {\n\n",
+		"a line without an end":     "data: " + long,
+		"data without an end":       half + half + half,
 	} {
 		t.Run(name, func(t *testing.T) {
 			var tries int

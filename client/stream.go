@@ -68,4 +68,4 @@ func wholeLine(data []byte, atEOF bool) (int, []byte, error) {
 }
 
 // errNotEvents is the error for an answer that isn't of its media type.
-var errNotEvents = errors.New("it is no stream of ours")
+var errNotEvents = errors.New("it isn't a stream of ours")

@@ -99,7 +99,7 @@ func (c Units) put(ctx context.Context, r request, archive io.Reader) (unit api.
 // AUCall asks for one run of an Agentic Unit.
 type AUCall struct {
 	Unit    string
-	Stdin   io.Reader     // sent as it is read; nil is no input
+	Stdin   io.Reader     // sent as it is read; nil isn't an input
 	Prompt  string        // "" is none
 	Args    []string      // without the program's name
 	Timeout time.Duration // 0: the unit's own, or else the server's

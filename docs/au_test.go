@@ -63,9 +63,9 @@ func checkCounter(t *testing.T, program []string) {
 		{"what the guide shows", "one two\nthree\n", []string{"--min-length", "4"}, 0, `{"lines":2,"words":1}`},
 		{"a flag in one word", "one two\nthree\n", []string{"--min-length=5"}, 0, `{"lines":2,"words":1}`},
 		{"nothing", "", nil, 2, ""},
-		{"what is no text", "\xff", nil, 2, ""},
+		{"what isn't text", "\xff", nil, 2, ""},
 		{"too much text", strings.Repeat("x", 10<<20+1), nil, 2, ""},
-		{"a flag that is no number", "", []string{"--min-length", "hunter2"}, 2, ""},
+		{"a flag that isn't a number", "", []string{"--min-length", "hunter2"}, 2, ""},
 		{"an argument that it doesn't know", "", []string{"hunter2"}, 2, ""},
 	}
 	for _, c := range cases {

@@ -16,7 +16,7 @@ var misbehaviours = map[string]string{
 	"prints text, then JSON":             `echo loading...; echo '{"a":1}'`,
 	"prints JSON, then text":             `echo '{"a":1}'; echo done`,
 	"prints two documents":               `echo '{"a":1}'; echo '{"a":2}'`,
-	"prints bytes that are no UTF-8":     `printf '{"a":"\xff"}'`,
+	"prints bytes that aren't UTF-8":     `printf '{"a":"\xff"}'`,
 	"prints more than 10 MiB":            `printf '{"a":"'; head -c 11000000 /dev/zero | tr '\0' x; printf '"}'`,
 	"prints nothing, and exits with 0":   `exit 0`,
 	"prints `\"text\"`, a bare value":    `echo '"text"'`,

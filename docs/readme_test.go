@@ -93,7 +93,7 @@ func clone(t *testing.T) string {
 	list.Dir = ".."
 	names, err := list.Output()
 	if err != nil {
-		t.Skipf("this is no clone: %v", err)
+		t.Skipf("this isn't a clone: %v", err)
 	}
 	dir := filepath.Join(t.TempDir(), "aod")
 	for name := range strings.SplitSeq(strings.TrimSuffix(string(names), "\x00"), "\x00") {

@@ -79,7 +79,7 @@ func (a *attachments) addCustomary(
 	if err := a.addAll(sure); err != nil {
 		return args, err
 	}
-	if len(a.refs)+len(maybe) <= a.limit { // so many texts are no files
+	if len(a.refs)+len(maybe) <= a.limit { // so many texts aren't files
 		for _, ref := range maybe {
 			if err := a.remember(ref); err != nil {
 				return args, err

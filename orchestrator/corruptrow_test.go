@@ -32,7 +32,7 @@ func (w *fixture) spoil(id string, change func(*store.Run)) {
 func TestARunThatCannotBeReadStandsInNobodysWay(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(*store.Run){
-		"its record is no JSON":   func(r *store.Run) { r.Record = []byte("\x00garbage") },
+		"its record isn't JSON":   func(r *store.Run) { r.Record = []byte("\x00garbage") },
 		"its record is empty":     func(r *store.Run) { r.Record = []byte("{}") },
 		"its record is another's": func(r *store.Run) { r.Record = []byte(strings.ReplaceAll(string(r.Record), r.ID, "other")) },
 		"its private part is cut": func(r *store.Run) { r.Private = r.Private[:len(r.Private)/2] },

@@ -26,7 +26,7 @@ func TestADeliveringProcess(t *testing.T) {
 	t.Parallel()
 	path := os.Getenv(pushStore)
 	if path == "" {
-		t.Skip("it is no test of its own")
+		t.Skip("it isn't a test of its own")
 	}
 	deliverFrom(context.Background(), openStore(t, path), os.Getenv(pushTurn))
 }

@@ -139,7 +139,7 @@ type takenOver struct {
 func takeOver(u *unit.Unit, kept []flow.Step, state string, again api.Rerun) (_ *takenOver, err error) {
 	graph := capsule.GraphOf(u.Definition)
 	if graph == nil {
-		return nil, fault.New(fault.Conflict, "%q is no flow: it can't be run from a step on", u.Name).
+		return nil, fault.New(fault.Conflict, "%q isn't a flow: it can't be run from a step on", u.Name).
 			WithHint("leave `from` out")
 	}
 	taken := &takenOver{state: state}
@@ -156,7 +156,7 @@ func takeOver(u *unit.Unit, kept []flow.Step, state string, again api.Rerun) (_ 
 	}
 	values, err := run.DecodeObject(again.Set)
 	if err != nil {
-		return nil, fault.New(fault.BadRequest, "`set` is no JSON object")
+		return nil, fault.New(fault.BadRequest, "`set` isn't a JSON object")
 	}
 	step, err := graph.Set(again.From, values)
 	taken.steps = append(taken.steps, step)

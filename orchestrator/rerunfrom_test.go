@@ -116,8 +116,8 @@ func TestRerunsThatCanNotBe(t *testing.T) {
 	}{
 		"of a capsule":               {plain.ID, api.Rerun{From: "a"}, fault.Conflict, "no flow"},
 		"from nowhere":               {first.ID, api.Rerun{From: "nobody"}, fault.Conflict, "nobody"},
-		"from what is no address":    {first.ID, api.Rerun{From: "a b"}, fault.BadRequest, "not the address"},
-		"with what is no object":     {first.ID, api.Rerun{From: "b", Set: json.RawMessage(`[1]`)}, fault.BadRequest, "object"},
+		"from what isn't an address": {first.ID, api.Rerun{From: "a b"}, fault.BadRequest, "not the address"},
+		"with what isn't an object":  {first.ID, api.Rerun{From: "b", Set: json.RawMessage(`[1]`)}, fault.BadRequest, "object"},
 		"of failures with an object": {first.ID, api.Rerun{From: api.RerunFailed, Set: json.RawMessage(`{}`)}, fault.BadRequest, "nothing can be set"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -39,7 +39,7 @@ func (b *harness) begin(t *testing.T) (id string) {
 		t.Fatal(err)
 	}
 	s.Release()
-	s.Release() // again is no error
+	s.Release() // again isn't an error
 	return s.ID()
 }
 

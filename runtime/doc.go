@@ -20,7 +20,7 @@
 // is a terminal, a Feed (feed.go) says what a living program has read of stdin.
 //
 // The package knows engines only by the interface Engine, and nothing of capsules. The caller checks the result. A
-// program that fails, hangs or hits a limit is no error here but an End.
+// program that fails, hangs or hits a limit isn't an error here but an End.
 //
 // Its Go API may change with every release: see docs/stability.md.
 package runtime

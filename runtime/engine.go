@@ -169,19 +169,19 @@ type Containers interface {
 	// that has ended it returns all. It is called after Start, and the caller closes
 	// the streams. A container whose output isn't kept is an Unsupported fault.
 	Logs(ctx context.Context, id string) (*Streams, error)
-	// Start starts a created container. One that is running is no error.
+	// Start starts a created container. One that is running isn't an error.
 	Start(ctx context.Context, id string) error
 	// Stop sends SIGTERM, and SIGKILL after the grace time (whole seconds).
-	// A container that isn't running is no error.
+	// A container that isn't running isn't an error.
 	Stop(ctx context.Context, id string, grace time.Duration) error
-	// Kill sends SIGKILL. A container that isn't running is no error.
+	// Kill sends SIGKILL. A container that isn't running isn't an error.
 	Kill(ctx context.Context, id string) error
 	Inspect(ctx context.Context, id string) (ContainerState, error)
 	// CPUTime returns how much processor time a running container has used. An engine may
 	// take a second for the answer.
 	CPUTime(ctx context.Context, id string) (time.Duration, error)
 	// Remove kills and removes a container with its anonymous volumes. One that
-	// is gone, or going, is no error.
+	// is gone, or going, isn't an error.
 	Remove(ctx context.Context, id string) error
 	// ContainersByLabel lists containers in any state that carry all the labels.
 	// An empty value matches any.

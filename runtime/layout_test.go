@@ -50,7 +50,7 @@ func TestTheInitIsLinkedOrCopied(t *testing.T) {
 	a, errA := os.Stat(installed)
 	b, errB := os.Stat(l.path("aod/init"))
 	if err := errors.Join(errA, errB); err != nil || !os.SameFile(a, b) {
-		t.Errorf("it is no link: %v", err)
+		t.Errorf("it isn't a link: %v", err)
 	}
 	t.Run("copied from another file system", func(t *testing.T) {
 		other := otherFileSystem(t)

@@ -26,7 +26,7 @@ type Volumes interface {
 	// VolumesByLabel lists the names of volumes that carry all the labels; an empty
 	// value matches any.
 	VolumesByLabel(ctx context.Context, labels map[string]string) ([]VolumeRef, error)
-	// RemoveVolume removes a volume that no container uses. A missing volume is no error; one
+	// RemoveVolume removes a volume that no container uses. A missing volume isn't an error; one
 	// in use is a Conflict.
 	RemoveVolume(ctx context.Context, name string) error
 }

@@ -130,7 +130,7 @@ func TestTheLifeOfASandbox(t *testing.T) {
 			t.Error(diff)
 		}
 		b.remove(t, s)
-		b.remove(t, s) // again is no error
+		b.remove(t, s) // again isn't an error
 		calls := b.Calls()[:6]
 		slices.Sort(calls[1:3]) // at once
 		if got := strings.Join(calls, " "); got != "Create Attach NextExit Start Inspect Remove" {

@@ -62,7 +62,7 @@ type Spec struct {
 
 // Stdio makes files of the run a program's stdin and stdout. They outlive this process.
 type Stdio struct {
-	Stdin string // absolute, in the sandbox: see InputFile and StdinFile; "" is no input at all
+	Stdin string // absolute, in the sandbox: see InputFile and StdinFile; "" isn't an input at all
 	// Output is a file that the program leaves as its output beside what it prints, relative to
 	// /workspace; "": none.
 	Output string

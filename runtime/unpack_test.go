@@ -394,7 +394,7 @@ func TestUnpackOfABrokenStream(t *testing.T) {
 			t.Errorf("%v", err)
 		}
 	})
-	t.Run("what is no tar", func(t *testing.T) {
+	t.Run("what isn't a tar", func(t *testing.T) {
 		u := newUnpacking(t)
 		if err := unpack(u.root, strings.NewReader(strings.Repeat("no tar ", 200)), plenty()); !fault.Is(err, fault.Unavailable) {
 			t.Errorf("%v", err)

@@ -27,7 +27,7 @@ pull() {
 ensure_mmdebstrap() {
     command -v mmdebstrap >/dev/null 2>&1 && return
     command -v apt-get >/dev/null 2>&1 ||
-        die "no registry in reach, and this is no Debian or Ubuntu: get $image onto this engine with 'docker load' or from a registry"
+        die "no registry in reach, and this isn't a Debian or Ubuntu: get $image onto this engine with 'docker load' or from a registry"
     [ "$(id -u)" -eq 0 ] ||
         die "no registry in reach: run 'sudo apt-get install mmdebstrap debian-archive-keyring', then this again"
     say "installing mmdebstrap"

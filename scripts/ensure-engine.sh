@@ -70,7 +70,7 @@ fi
     die "no engine answers for $(id -un): start it ('sudo systemctl start docker'), join its group ('sudo usermod -aG docker $(id -un)', then log in again), or install it ('sudo apt-get install docker.io')"
 if ! command -v dockerd >/dev/null 2>&1 || ! command -v docker >/dev/null 2>&1; then
     command -v apt-get >/dev/null 2>&1 ||
-        die "no engine is installed, and this is no Debian or Ubuntu: see https://docs.docker.com/engine/install/"
+        die "no engine is installed, and this isn't a Debian or Ubuntu: see https://docs.docker.com/engine/install/"
     install_engine
 fi
 start_engine

@@ -10,7 +10,7 @@ if command -v prometheus >/dev/null 2>&1 && command -v promtool >/dev/null 2>&1;
 fi
 dir=$PWD/bin/prometheus
 if [ ! -x "$dir/usr/bin/prometheus" ]; then
-	command -v apt-get >/dev/null 2>&1 || { echo "ensure-prometheus: install prometheus: this is no Debian or Ubuntu" >&2; exit 1; }
+	command -v apt-get >/dev/null 2>&1 || { echo "ensure-prometheus: install prometheus: this isn't a Debian or Ubuntu" >&2; exit 1; }
 	echo "ensure-prometheus: fetching Debian's" >&2
 	mkdir -p "$dir"
 	(cd "$dir" && apt-get download -qq prometheus >&2 && dpkg-deb -x prometheus_*.deb . && rm prometheus_*.deb)

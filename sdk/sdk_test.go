@@ -21,11 +21,11 @@ func TestPythonHoldsTheModulesAlone(t *testing.T) {
 	}
 	for _, name := range names {
 		if !strings.HasSuffix(name, ".py") {
-			t.Errorf("%s is no module", name)
+			t.Errorf("%s isn't a module", name)
 		}
 	}
 	if _, err := fs.Stat(sdk.Python(), "__init__.py"); err != nil {
-		t.Errorf("it is no package: %v", err)
+		t.Errorf("it isn't a package: %v", err)
 	}
 }
 

@@ -23,7 +23,7 @@ func TestEveryKindHasItsRow(t *testing.T) {
 			t.Errorf("%s: exit code %d is out of range", k, got)
 		}
 		if got := HTTPStatus(err); got < 400 || got > 599 {
-			t.Errorf("%s: status %d is no error status", k, got)
+			t.Errorf("%s: status %d isn't an error status", k, got)
 		}
 	}
 }
@@ -52,7 +52,7 @@ func TestKindOf(t *testing.T) {
 		})
 	}
 	if ExitCode(nil) != 0 || HTTPStatus(nil) != 200 {
-		t.Error("nil is no fault")
+		t.Error("nil isn't a fault")
 	}
 }
 

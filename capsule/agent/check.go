@@ -29,7 +29,7 @@ func Check(c *Config, fields []string) []fault.Finding {
 	k.checkMode()
 	k.checkEnv()
 	if dir := path.Clean(c.Dir); c.Dir != "" && (!path.IsAbs(c.Dir) || dir != c.Dir) {
-		k.report("/agent/dir", "agent.dir: it is no absolute path without . and ..",
+		k.report("/agent/dir", "agent.dir: it isn't an absolute path without . and ..",
 			"write one such as /workspace/project")
 	}
 	return k.findings
@@ -108,7 +108,7 @@ func (k *checker) checkUpstream(pointer, name string) {
 	if near := fault.Nearest(name, k.Upstreams); near != "" {
 		hint = "did you mean {upstream." + near + "}?"
 	}
-	k.report(pointer, named(pointer)+"{upstream."+name+"} is no upstream that agent.yaml names", hint)
+	k.report(pointer, named(pointer)+"{upstream."+name+"} isn't an upstream that agent.yaml names", hint)
 }
 
 func (k *checker) checkField(pointer, field string) {
@@ -119,7 +119,7 @@ func (k *checker) checkField(pointer, field string) {
 	if near := fault.Nearest(field, k.fields); near != "" {
 		hint = "did you mean {input." + near + "}?"
 	}
-	k.report(pointer, named(pointer)+"{input."+field+"} is no field of the input", hint)
+	k.report(pointer, named(pointer)+"{input."+field+"} isn't a field of the input", hint)
 }
 
 // named puts the key of a pointer before a message.
@@ -222,7 +222,7 @@ func (k *checker) checkResult() {
 
 func (k *checker) checkPointer(at, pointer string) {
 	if pointer != "" && !strings.HasPrefix(pointer, "/") {
-		k.report(at, "agent.result: "+fault.Quote(pointer)+" is no JSON pointer", "begin it with /, such as /result")
+		k.report(at, "agent.result: "+fault.Quote(pointer)+" isn't a JSON pointer", "begin it with /, such as /result")
 	}
 }
 

@@ -484,7 +484,7 @@ func TestWhatIsNoAnswerEndsNothing(t *testing.T) {
 	}
 }
 
-// Two answers to one prompt are one reply; the second is no answer to the next prompt.
+// Two answers to one prompt are one reply; the second isn't an answer to the next prompt.
 func TestASecondAnswerIsStrange(t *testing.T) {
 	p := newProgram(func(p *program, line string) {
 		acpAgent(p, line)

@@ -8,7 +8,7 @@ import (
 
 // mend makes JSON of what programs write in its place: a byte order mark, a terminal's colours and
 // other control characters around values are left out, those in strings are escaped, as is a backslash
-// that escapes nothing, NaN and Infinity become null, and bytes that are no UTF-8 become U+FFFD. What else is
+// that escapes nothing, NaN and Infinity become null, and bytes that aren't UTF-8 become U+FFFD. What else is
 // wrong stays.
 func mend(text []byte) []byte {
 	text = bytes.ToValidUTF8(text, []byte("\uFFFD"))

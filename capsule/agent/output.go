@@ -29,7 +29,7 @@ type Output struct {
 	CostUSD json.Number     // "" where it doesn't tell
 	Failed  bool            // Result.Error was found
 	Reason  string          // what was found there; "" where that says nothing
-	Skipped int             // lines that are no JSON documents, or too long
+	Skipped int             // lines that aren't JSON documents, or too long
 }
 
 // OutputError says why an output isn't what agent.yaml says. It quotes nothing of it.
@@ -184,7 +184,7 @@ func usageOf(told any) json.RawMessage {
 	return raw
 }
 
-// costOf returns what a program tells of its cost; "" where that is no amount of money.
+// costOf returns what a program tells of its cost; "" where that isn't an amount of money.
 func costOf(told any) json.Number {
 	cost, ok := told.(json.Number)
 	if n, err := cost.Float64(); !ok || err != nil || n < 0 || len(cost) > maxID {

@@ -82,7 +82,7 @@ func TestOutputsThatAreWrong(t *testing.T) {
 			}
 		})
 	}
-	t.Run("a file that can't be read is no fault of the program", func(t *testing.T) {
+	t.Run("a file that can't be read isn't a fault of the program", func(t *testing.T) {
 		for _, result := range []Result{{}, claude} {
 			broken := errors.New("broken disk")
 			if _, err := ReadOutput(&Config{Result: result}, iotest.ErrReader(broken), limit); !errors.Is(err, broken) {

@@ -254,7 +254,7 @@ func (t *turn) take(ctx context.Context, m message) (*ending, error) {
 }
 
 // understand says what a message means. One that the program wrote before it was asked answers
-// nothing, and what it says is no part of the answer.
+// nothing, and what it says isn't part of the answer.
 func (t *turn) understand(m message) meaning {
 	if len(m.body) == 0 {
 		return meaning{}
@@ -285,7 +285,7 @@ func (t *turn) heard(m message, s State, said *speech) meaning {
 		if err == nil {
 			return t.speaker.hear(document, s, said)
 		}
-		why = "it is no JSON" + placeOf(err)
+		why = "it isn't JSON" + placeOf(err)
 	}
 	if s.Pending != "" && t.speaker.ends(fieldsOf(m.body), s) {
 		return ended(programError("the end of the turn can't be read: %s", why))

@@ -15,7 +15,7 @@ type argReader struct {
 	order    []string          // of the flags given
 	given    map[string]string // their values
 	typed    map[string]string // -n, where that was given for --name
-	words    []string          // that are no flags; the prompt, if there is one
+	words    []string          // that aren't flags; the prompt, if there is one
 	env      map[string]string
 	findings []fault.Finding
 }

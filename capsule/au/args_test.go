@@ -78,7 +78,7 @@ func TestArgsRefuses(t *testing.T) {
 		{"a prompt in both forms, the other way round", "/args/1: the prompt is given twice, once as --prompt", Call{Args: []string{"a", "--prompt=b"}}},
 		{"a NUL in a value", "/args/0: the value of --lang has a NUL in it", Call{Args: []string{"--lang=a\x00"}}},
 		{"a NUL in a model path", "/model_path: the value of --model-path has a NUL in it", Call{ModelPath: "/a\x00"}},
-		{"a prompt that is no UTF-8", "/args/0: the prompt is not valid UTF-8", Call{Args: []string{"\xff"}}},
+		{"a prompt that isn't UTF-8", "/args/0: the prompt is not valid UTF-8", Call{Args: []string{"\xff"}}},
 		{"a variable without a name", "/env/: this can't be the name of a variable", Call{Env: map[string]string{"": "x"}}},
 		{"a variable with = in its name", "/env/A=B: this can't be the name of a variable", Call{Env: map[string]string{"A=B": "x"}}},
 		{"a NUL in a variable", "/env/A: the value of the variable has a NUL in it", Call{Env: map[string]string{"A": "\x00"}}},

@@ -100,7 +100,7 @@ func TestParseCardRefuses(t *testing.T) {
 		{"a default that is a list", with(`100`, `[]`), "/config/max-regions/default", "expected null or boolean or integer or string, got array"},
 		{"a model path that is a number", with(`"string", "description": "The model's file."`, `"integer", "description": "The model's file."`), "/config/model-path/type", `is not one of the allowed values: "string"`},
 		{"a parameter called describe", with(`"lang"`, `"describe"`), "/config", `the name of field "describe" is not allowed`},
-		{"a parameter that is no flag", with(`"lang"`, `"-lang"`), "/config", `the name of field "-lang" is not allowed`},
+		{"a parameter that isn't a flag", with(`"lang"`, `"-lang"`), "/config", `the name of field "-lang" is not allowed`},
 		{"a name for the code of success", with(`{"3"`, `{"0"`), "/exit_codes", `the name of field "0" is not allowed`},
 	}
 	for _, c := range cases {
@@ -122,7 +122,7 @@ func TestParseCardRefuses(t *testing.T) {
 // odd are cards that the specification doesn't allow and that say enough.
 var odd = map[string]string{
 	"a name and a version alone":     `{"name": "x", "version": "1.0.0"}`,
-	"a version that is no semver":    with(`"0.1.0"`, `"1.0"`),
+	"a version that isn't a semver":  with(`"0.1.0"`, `"1.0"`),
 	"a version that is a number":     with(`"0.1.0"`, `1.0`),
 	"no inputs":                      with(`"inputs": [{"media_type": "image/*", "description": "a picture"}],`, ""),
 	"an empty list of inputs":        with(`[{"media_type": "image/*", "description": "a picture"}]`, "[]"),

@@ -98,7 +98,7 @@ func (c *Card) flagsTwice() []fault.Finding {
 	return found
 }
 
-// breaches are what a card promises against the specification: an output that is no JSON (5.2), and a
+// breaches are what a card promises against the specification: an output that isn't JSON (5.2), and a
 // model that nobody gave (4.2).
 func (c *Card) breaches() (found []fault.Finding) {
 	for i, m := range c.Outputs {
@@ -107,7 +107,7 @@ func (c *Card) breaches() (found []fault.Finding) {
 			!strings.HasSuffix(declared, "+json") {
 			found = append(found, fault.Finding{
 				Pointer: fmt.Sprintf("/outputs/%d/media_type", i),
-				Message: "is no form of JSON, which is what a unit prints",
+				Message: "isn't a form of JSON, which is what a unit prints",
 				Hint:    "write application/json, or a type that ends in +json",
 			})
 		}
@@ -143,7 +143,8 @@ func ignored(pointer string, given, known []string) []fault.Finding {
 		}
 		found = append(found, fault.Finding{
 			Pointer: pointer + "/" + strictjson.Escape(fmt.Sprintf("%.80s", key)), Warning: true,
-			Message: "is no field of a model card and is ignored", Hint: "fields here are " + strings.Join(known, ", "),
+			Message: "isn't a field of a model card and is ignored",
+			Hint:    "fields here are " + strings.Join(known, ", "),
 		})
 	}
 	return found

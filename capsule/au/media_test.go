@@ -67,7 +67,7 @@ func TestAccepts(t *testing.T) {
 		{"XML by its other name", "application/xml", "text/xml", true},
 		{"XML for a form of it", "application/rss+xml", "text/xml", true},
 		{"a drawing is XML", "application/xml", "image/svg+xml", true},
-		{"JSON is no XML", "text/xml", "application/json", false},
+		{"JSON isn't XML", "text/xml", "application/json", false},
 		{"a zip for a document", "application/vnd.openxmlformats-officedocument.wordprocessingml.document", "application/zip", true},
 		{"a zip for a book", "application/epub+zip", "application/zip", true},
 		{"a zip for a PDF", "application/pdf", "application/zip", false},

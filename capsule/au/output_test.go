@@ -139,7 +139,7 @@ func TestWarnings(t *testing.T) {
 		want       []string
 	}{
 		{"a list of texts", `{"text":"x","warnings":["low","Unread: \u00ff"]}`, []string{"low", "Unread: ÿ"}},
-		{"what is no text is left out", `{"warnings" : [1,"a",null,["b"]]}`, []string{"a"}},
+		{"what isn't text is left out", `{"warnings" : [1,"a",null,["b"]]}`, []string{"a"}},
 		{"an escaped name", `{"w\u0061rnings":["a"]}`, []string{"a"}},
 		{"a long text is cut", `{"warnings":["` + long + `é"]}`, []string{long}},
 		{"none", `{"text":"x"}`, nil},

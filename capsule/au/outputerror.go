@@ -30,7 +30,7 @@ var outputHints = map[OutputProblem]string{
 	OutputTextBefore:    "print progress and logs on stderr",
 	OutputTextAfter:     "print progress and logs on stderr",
 	OutputTwoDocuments:  "put all results into one object or array",
-	OutputNotJSON:       "print one JSON object; NaN, comments, single quotes and trailing commas are no JSON",
+	OutputNotJSON:       "print one JSON object; NaN, comments, single quotes and trailing commas aren't JSON",
 	OutputTruncated:     "write the whole document before the program ends, and flush it",
 	OutputNotStructured: `wrap it in an object, such as {"text": …}`,
 	OutputTooDeep:       "flatten the result",

@@ -242,7 +242,7 @@ func TestAnExpressionInAPayloadIsNotCompiled(t *testing.T) {
 		t.Errorf("40 expressions took %d MiB and gave %v", took>>20, found)
 	}
 	if found := s.Validate(payload(t, `{"v":["(a","a**","[z-a]","a{2,1}","ok"]}`)); len(found) != 4 {
-		t.Errorf("four of five are no expressions: %v", found)
+		t.Errorf("four of five aren't expressions: %v", found)
 	}
 }
 

@@ -43,7 +43,7 @@ func (r *report) warn(pointer, hint, format string, args ...any) {
 // document is what schemas stand in, and where their references lead.
 type document struct {
 	value    any
-	rootless bool             // the document as a whole is no schema: it is a schema.json
+	rootless bool             // the document as a whole isn't a schema: it is a schema.json
 	drafts   map[string]draft // that "$schema" declares: by the pointer of the document or side
 	report   *report
 }
@@ -189,7 +189,7 @@ func (d *document) local(ref, at string) (path []string, ok bool) {
 	}
 	pointer, err := url.PathUnescape(fragment)
 	if err != nil || pointer != "" && pointer[0] != '/' {
-		d.report.fail(at, localRefHint, "%s is no JSON pointer", quote(ref))
+		d.report.fail(at, localRefHint, "%s isn't a JSON pointer", quote(ref))
 		return nil, false
 	}
 	return strictjson.Path(pointer), true
@@ -205,7 +205,7 @@ func (d *document) resolve(ref, at string) (pointer string, value any, ok bool) 
 		path := append(slices.Clone(base), tokens...)
 		if len(path) == 0 && d.rootless {
 			d.report.fail(at, `write "#/input" or "#/output"`,
-				`"#" is the whole of schema.json, which is no schema itself`)
+				`"#" is the whole of schema.json, which isn't a schema itself`)
 			return "", nil, false
 		}
 		if value, ok = strictjson.Lookup(d.value, path); ok {

@@ -25,7 +25,7 @@ func typed(nodes []*node, path, text string) (any, error) {
 	if types == 0 {
 		return text, nil
 	}
-	got := "text that is no JSON"
+	got := "text that isn't JSON"
 	if isJSON {
 		got = kindOf(v).String()
 	}

@@ -61,7 +61,7 @@ func TestParseField(t *testing.T) {
 		})
 	}
 	bad := []struct{ name, path, text, want, hint string }{
-		{"text for an integer", "i", "hunter2", `field "i": expected integer, got text that is no JSON`, "whole number"},
+		{"text for an integer", "i", "hunter2", `field "i": expected integer, got text that isn't JSON`, "whole number"},
 		{"a fraction for an integer", "i", "1.5", "expected integer, got number", "whole number"},
 		{"text for a boolean", "b", "yes", "expected boolean", "true or false"},
 		{"text for an object", "o", "hunter2", "expected object", "dotted path"},

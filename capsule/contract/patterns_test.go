@@ -50,7 +50,7 @@ func TestPatterns(t *testing.T) {
 		{"an excluded form", `{"properties":{"a":{"pattern":"^(?!x)[a-z]+$"}}}`, `{"a":"xa"}`, "/a|is of a form that the contract excludes|"},
 		{"the rest of it", `{"properties":{"a":{"pattern":"^(?!x)[a-z]+$"}}}`, `{"a":"1"}`, "/a|does not match the pattern ^[a-z]+$|"},
 		{"what fits", `{"properties":{"a":{"pattern":"^(?!x)[a-z]+$"}}}`, `{"a":"ax"}`, ""},
-		{"what is no string", `{"properties":{"a":{"pattern":"^(?!x)[a-z]+$"}}}`, `{"a":7}`, ""},
+		{"what isn't a string", `{"properties":{"a":{"pattern":"^(?!x)[a-z]+$"}}}`, `{"a":7}`, ""},
 		{"beside an allOf", `{"properties":{"a":{"pattern":"^(?!x)","allOf":[{"maxLength":1}]}}}`, `{"a":"xy"}`, "/a|is of a form that the contract excludes|"},
 		{"letters by their numbers", `{"properties":{"a":{"pattern":"^[\\u0061-\\u00e9]\\ud83d\\uDE00\\u{1F600}\\cJ\\/$"}}}`, `{"a":"é😀😀\n/"}`, ""},
 		{"none of them", `{"properties":{"a":{"pattern":"^[\\u0061-\\u00e9]$"}}}`, `{"a":"ê"}`, `/a|does not match the pattern ^[\x{0061}-\x{00e9}]$|`},

@@ -148,7 +148,7 @@ func (p Payload) value() any {
 
 // With returns a copy in which the field at the dotted path has the value. Objects
 // on the way are made where they are missing; a field keeps its place. A path that
-// leads through something that is no object is an Input fault.
+// leads through something that isn't an object is an Input fault.
 func (p Payload) With(path string, value any) (Payload, error) {
 	keys, err := splitPath(path)
 	if err != nil {
@@ -160,7 +160,7 @@ func (p Payload) With(path string, value any) (Payload, error) {
 	}
 	raw, err := strictjson.Set(p.JSON(), keys, text)
 	if err != nil {
-		return Payload{}, fault.New(fault.Input, "the field path leads through a value that is no object").
+		return Payload{}, fault.New(fault.Input, "the field path leads through a value that isn't an object").
 			WithHint("a dotted path goes through objects only")
 	}
 	return Decode(raw, math.MaxInt64)

@@ -187,7 +187,7 @@ func TestWith(t *testing.T) {
 		{"a new field goes to the end", "n", "<&>", `{"z":1.0,"o":{"b":1e1,"a":2},"s":"x","n":"<&>"}`, ""},
 		{"a nested field", "o.a", nil, `{"z":1.0,"o":{"b":1e1,"a":null},"s":"x"}`, ""},
 		{"objects on the way are made", "p.q.r", json.Number("1.50"), `{"z":1.0,"o":{"b":1e1,"a":2},"s":"x","p":{"q":{"r":1.50}}}`, ""},
-		{"a path through a string is refused", "s.t", 1, "", "leads through a value that is no object"},
+		{"a path through a string is refused", "s.t", 1, "", "leads through a value that isn't an object"},
 		{"an empty part is refused", "o..a", 1, "", "empty part"},
 		{"an empty path is refused", "", 1, "", "empty part"},
 		{"a value that JSON can't hold is refused", "z", func() {}, "", "can't be written as JSON"},

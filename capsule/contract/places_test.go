@@ -128,7 +128,7 @@ func TestParseFieldOfGeneratedSchemas(t *testing.T) {
 		})
 	}
 	for _, c := range []struct{ field, text, want, hint string }{
-		{"opt", "many", "expected null or integer, got text that is no JSON", "whole number"},
+		{"opt", "many", "expected null or integer, got text that isn't JSON", "whole number"},
 		{"count", "2.5", "expected integer, got number", "whole number"},
 		{"level", "[1]", "expected number, got array", "0.5"},
 		{"cuont", "1", `the contract has no field "cuont"`, `did you mean "count"?`},

@@ -6,10 +6,10 @@ import (
 	"github.com/agent-on-demand/aod/internal/wire/strictjson"
 )
 
-// data are the keywords whose values are no schemas.
+// data are the keywords whose values aren't schemas.
 var data = map[string]bool{"const": true, "default": true, "enum": true, "examples": true}
 
-// byName are the keywords with an object of schemas: its names are no keywords.
+// byName are the keywords with an object of schemas: its names aren't keywords.
 var byName = map[string]bool{
 	"properties": true, "patternProperties": true, "dependencies": true,
 	"dependentSchemas": true,

@@ -64,7 +64,7 @@ func TestPlainCompilesAgain(t *testing.T) {
 			}
 			schema, _ := Compile(raw)
 			if schema == nil {
-				t.Skip("it is no schema of its own")
+				t.Skip("it isn't a schema of its own")
 			}
 			again, findings := Compile(schema.Plain())
 			if again == nil {

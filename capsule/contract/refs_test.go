@@ -80,7 +80,7 @@ func TestReferencesAreFollowed(t *testing.T) {
 func TestAMistakeBehindAReferenceIsToldOnceWhereItStands(t *testing.T) {
 	const raw = `{"definitions":{"a":{"type":"nonsense"}},"input":{"properties":{"x":{"$ref":"#/definitions/a"},"y":{"$ref":"#/definitions/a"}}},"output":{"$ref":"#/definitions/a"}}`
 	_, found := Parse([]byte(raw))
-	wantFindings(t, fault.Errors(found), []string{"/definitions/a/type|is no type|"})
+	wantFindings(t, fault.Errors(found), []string{"/definitions/a/type|isn't a type|"})
 }
 
 func TestAReferenceToWhatIsNoSchemaIsAMistake(t *testing.T) {

@@ -194,7 +194,7 @@ func findings(result *gojsonschema.Result) []fault.Finding {
 	return found
 }
 
-// separator can't occur in a payload: it is no UTF-8.
+// separator can't occur in a payload: it isn't UTF-8.
 const separator = "\xff"
 
 // pointerOf leads to the place of a violation; that of a field too much is the field.
@@ -229,7 +229,7 @@ const (
 
 	// maxSteps is what one validation may cost. gojsonschema keeps about 800 bytes and
 	// takes 3 µs for each step that fails, so the worst payload takes some 300 MB for
-	// a second or two. A payload of 1 MiB that is no mere list of tiny numbers costs a
+	// a second or two. A payload of 1 MiB that isn't a mere list of tiny numbers costs a
 	// third of this.
 	maxSteps = 250_000
 	// heavySteps is the cost from which on validations take turns, so that one such

@@ -240,7 +240,7 @@ func TestSchemasOfAllDraftsByTheirNames(t *testing.T) {
 			}
 		})
 	}
-	t.Run("what is no name", func(t *testing.T) {
+	t.Run("what isn't a name", func(t *testing.T) {
 		_, found := Compile([]byte(`{"$schema":7}`))
 		wantFindings(t, found, []string{"/$schema|expected a string, got integer|draft-07"})
 	})

@@ -36,7 +36,7 @@ func (k keyword) types() {
 		}
 		kind, ok := kindNamed(name)
 		if !ok {
-			k.fail(typeHint(name), "%s is no type; there are %s, and for short int, float, bool, dict, list",
+			k.fail(typeHint(name), "%s isn't a type; there are %s, and for short int, float, bool, dict, list",
 				quote(name), strings.Join(kindNames, ", "))
 		}
 		k.n.types |= kind
@@ -313,7 +313,7 @@ func (k keyword) regexp(text string) (*regexp.Regexp, int, bool) {
 		if strings.Contains(text, "(?=") || strings.Contains(text, "(?!") || strings.Contains(text, "(?<") {
 			hint = "lookaheads and lookbehinds are not supported: " + hint
 		}
-		k.fail(hint, "%s is no regular expression that can be used: %s", quote(text), show(reason(err)))
+		k.fail(hint, "%s isn't a regular expression that can be used: %s", quote(text), show(reason(err)))
 		return nil, 0, false
 	}
 	return re, ops, true

@@ -113,7 +113,7 @@ func TestWhatIsWrong(t *testing.T) {
 		"the item in set":         {nodes("a: {map: [1], run: u, set: {x: '${{ item.x }}'}}"), "inside a map"},
 		"a name of an item":       {nodes("a: {map: [1], run: u, as: state}"), "it has a meaning in expressions"},
 		"run without units":       {nodes("a: {run: '${{ state.u }}'}"), "nothing says which units"},
-		"units without need":      {nodes("a: {run: u, units: [u]}"), "units has no meaning where run is no expression"},
+		"units without need":      {nodes("a: {run: u, units: [u]}"), "units has no meaning where run isn't an expression"},
 		"a scope that isn't":      {nodes("a: {flow: {nodes: {b: {run: u}}}, scope: sharde}"), "did you mean shared?"},
 		"shared items":            {nodes("a: {map: [1], flow: {nodes: {b: {run: u}}}, scope: shared}"), "can't share the state"},
 		"set in a branch":         {nodes("a: {branches: {b: {run: u, set: {}}}}"), "set has no meaning in a branch"},

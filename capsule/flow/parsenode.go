@@ -155,7 +155,7 @@ func (r *reader) readRun(n *Node, at fields, vars seen) {
 	case fixed && name != "":
 		r.checkUnit(at.at("run"), name)
 		if n.Units != nil {
-			r.report(at.at("units"), "units has no meaning where run is no expression", "leave it out")
+			r.report(at.at("units"), "units has no meaning where run isn't an expression", "leave it out")
 		}
 	case fixed && at.values["run"] == "":
 		r.report(at.at("run"), "run is empty", "name a unit")

@@ -75,7 +75,7 @@ func (h rehearsed) Ask(ctx context.Context, q Question) (Answer, error) {
 	if !slices.Contains(q.Answers, answer.Action) {
 		return Answer{}, &CallError{Refused: true, Failure: Failure{
 			Node: q.Address, Kind: "answer",
-			Message: fmt.Sprintf("%q is no answer to the question: it takes %s", answer.Action,
+			Message: fmt.Sprintf("%q isn't an answer to the question: it takes %s", answer.Action,
 				strings.Join(q.Answers, ", ")),
 			Hint: "fix the answers of the test case",
 		}}

@@ -33,7 +33,7 @@ func (f *Flow) FromFailed(kept []Step) []Step {
 	return t.steps(kept)
 }
 
-// patchMark ends the address of a step that is no node's: what a rerun was told to set.
+// patchMark ends the address of a step that isn't a node's: what a rerun was told to set.
 const patchMark = "="
 
 // Set returns a step that a rerun takes over besides those of From: with it, the state has the
@@ -41,7 +41,7 @@ const patchMark = "="
 // a node of a scope, since no other thing sets anything. The error is a BadRequest fault.
 func (f *Flow) Set(address string, values map[string]any) (Step, error) {
 	if parts, ok := addressParts(address); !ok || !f.inScope(parts) {
-		return Step{}, fault.New(fault.BadRequest, "nothing can be set before %s: it is no node of a scope",
+		return Step{}, fault.New(fault.BadRequest, "nothing can be set before %s: it isn't a node of a scope",
 			fault.Quote(address)).
 			WithHint("rerun from the node around it")
 	}

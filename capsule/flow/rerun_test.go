@@ -124,14 +124,14 @@ func TestARerunFromWhereTheFlowDoesntComeIsRefused(t *testing.T) {
 	h := &fakeHost{}
 	walked(t, `{start: a, nodes: {a: {next: b}, b: {flow: {nodes: {i: {}}}, next: c}, c: {}}}`, nil, h)
 	for name, c := range map[string]struct{ flow, from, hint string }{
-		"a node that is gone":        {`{start: a, nodes: {a: {next: b}, b: {}}}`, "c", "from b"},
-		"an edge that is another":    {`{start: a, nodes: {a: {next: c}, b: {next: c}, c: {next: b}}}`, "b#2", "from c#2"},
-		"a node that came between":   {`{start: a, nodes: {a: {next: n}, n: {next: c}, c: {}}}`, "c", "from n"},
-		"an inside that is no more":  {`{start: a, nodes: {a: {next: b}, b: {}}}`, "b/i", "from b"},
-		"an item of what is no map":  {`{start: a, nodes: {a: {next: b}, b: {}}}`, "b[1]", "from b"},
-		"a visit that there wasn't":  {`{start: a, nodes: {a: {next: b}, b: {}}}`, "b#3", "from b"},
-		"a node inside of an item":   {`{start: a, nodes: {a: {map: "${{ [1] }}", flow: {nodes: {i: {}}}}}}`, "a/i", "from a"},
-		"something that is no place": {`{start: a, nodes: {a: {}}}`, "a//b", "flow steps"},
+		"a node that is gone":          {`{start: a, nodes: {a: {next: b}, b: {}}}`, "c", "from b"},
+		"an edge that is another":      {`{start: a, nodes: {a: {next: c}, b: {next: c}, c: {next: b}}}`, "b#2", "from c#2"},
+		"a node that came between":     {`{start: a, nodes: {a: {next: n}, n: {next: c}, c: {}}}`, "c", "from n"},
+		"an inside that is no more":    {`{start: a, nodes: {a: {next: b}, b: {}}}`, "b/i", "from b"},
+		"an item of what isn't a map":  {`{start: a, nodes: {a: {next: b}, b: {}}}`, "b[1]", "from b"},
+		"a visit that there wasn't":    {`{start: a, nodes: {a: {next: b}, b: {}}}`, "b#3", "from b"},
+		"a node inside of an item":     {`{start: a, nodes: {a: {map: "${{ [1] }}", flow: {nodes: {i: {}}}}}}`, "a/i", "from a"},
+		"something that isn't a place": {`{start: a, nodes: {a: {}}}`, "a//b", "flow steps"},
 	} {
 		_, err := flowOf(t, c.flow).From(h.steps, c.from)
 		if err == nil || !strings.Contains(fault.Public(err).Hint, c.hint) {

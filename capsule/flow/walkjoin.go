@@ -102,11 +102,11 @@ func (o *outcome) wrap() (gift, error) {
 	}
 	raw, err := Encode(o.out)
 	if err != nil {
-		return gift{}, failed(o.step.Address, KindExpression, "what it gives is no JSON value")
+		return gift{}, failed(o.step.Address, KindExpression, "what it gives isn't a JSON value")
 	}
 	value, err := Decode(raw)
 	if err != nil {
-		return gift{}, failed(o.step.Address, KindExpression, "what it gives is no JSON value, or too deep")
+		return gift{}, failed(o.step.Address, KindExpression, "what it gives isn't a JSON value, or too deep")
 	}
 	o.step.Value = raw
 	return gift{value, len(raw)}, nil

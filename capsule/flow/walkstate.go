@@ -71,7 +71,7 @@ func newPatch(values map[string]any) (patch, error) {
 	for key, value := range values {
 		text, err := Encode(value)
 		if err != nil {
-			return patch{}, fmt.Errorf("%s is no JSON value", fault.Quote(key))
+			return patch{}, fmt.Errorf("%s isn't a JSON value", fault.Quote(key))
 		}
 		members[escapedKey(key)] = text
 	}

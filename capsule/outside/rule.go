@@ -110,7 +110,7 @@ const (
 	maxLabel = 63
 )
 
-// WhyNoHost says why a text in lower case is no name of a host, or returns "".
+// WhyNoHost says why a text in lower case isn't a name of a host, or returns "".
 func WhyNoHost(host string) string {
 	switch {
 	case host == "" || host == "*":
@@ -124,7 +124,7 @@ func WhyNoHost(host string) string {
 	}
 	for label := range strings.SplitSeq(host, ".") {
 		if !isLabel(label) {
-			return "is no host's name"
+			return "isn't a host's name"
 		}
 	}
 	return ""

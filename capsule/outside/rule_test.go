@@ -38,8 +38,8 @@ func TestWhatIsNoRuleSaysWhy(t *testing.T) {
 		"*.com": "top-level domain", "a.*.example.com": "elsewhere than at its beginning", "*example.com": "elsewhere than at its beginning",
 		"https://example.com": "more than a host", "example.com/path": "more than a host", "http://example.com/": "more than a host",
 		"example.com:0": "no port", "example.com:65536": "no port", "example.com:https": "no port", "example.com:+1": "no port", "example.com:": "no port",
-		"bücher.example": "is no host's name", "a b": "is no host's name", "-a.example": "is no host's name", "a..b": "is no host's name", "user@example.com": "is no host's name",
-		"example.com.": "is no host's name", strings.Repeat("a", 64) + ".example": "is no host's name", strings.Repeat("a.", 127) + "aa": "longer than a host's name",
+		"bücher.example": "isn't a host's name", "a b": "isn't a host's name", "-a.example": "isn't a host's name", "a..b": "isn't a host's name", "user@example.com": "isn't a host's name",
+		"example.com.": "isn't a host's name", strings.Repeat("a", 64) + ".example": "isn't a host's name", strings.Repeat("a.", 127) + "aa": "longer than a host's name",
 	} {
 		_, err := ParseRule(text)
 		if !fault.Is(err, fault.Input) || !strings.Contains(err.Error(), why) || fault.Public(err).Hint == "" {

@@ -90,7 +90,7 @@ func unreadableArchive(err error) error {
 	}
 	message := "it can't be read to its end"
 	if errors.Is(err, tar.ErrHeader) || errors.Is(err, gzip.ErrHeader) {
-		message = "it is no tar"
+		message = "it isn't a tar"
 	}
 	return fault.Wrap(fault.BadRequest, err, "the archive can't be read: %s", message).
 		WithHint("send a tar of the capsule's directory, plain or gzip-compressed")

@@ -149,7 +149,7 @@ func TestPutRefuses(t *testing.T) {
 		message string
 	}{
 		{"nothing", nil, fault.BadRequest, "the archive is empty"},
-		{"no tar", bytes.Repeat([]byte("PK\x03\x04"), 1000), fault.BadRequest, "it is no tar"},
+		{"no tar", bytes.Repeat([]byte("PK\x03\x04"), 1000), fault.BadRequest, "it isn't a tar"},
 		{"a tar that ends within a file", with()[:520], fault.BadRequest, "can't be read to its end"},
 		{"a tar that ends between two files", with(reg("x", ""))[:len(with())-1024], fault.BadRequest, "can't be read to its end"},
 		{"a tar that ends behind a file", with()[:len(with())-1024], fault.BadRequest, "can't be read to its end"},
@@ -172,8 +172,8 @@ func TestPutRefuses(t *testing.T) {
 		{"a directory over a file", with(tar.Header{Typeflag: tar.TypeDir, Name: "agent.yaml/"}), fault.Input, twice},
 		{"a file over a directory", with(reg("a/x", ""), reg("a", "")), fault.Input, twice},
 		{"a link over a file", with(lnk("agent.yaml", "schema.json")), fault.Input, twice},
-		{"a file below a file", with(reg("agent.yaml/x", "")), fault.Input, "it is no directory"},
-		{"a file below a link", with(lnk("a", "/tmp"), reg("a/x", "")), fault.Input, "it is no directory"},
+		{"a file below a file", with(reg("agent.yaml/x", "")), fault.Input, "it isn't a directory"},
+		{"a file below a link", with(lnk("a", "/tmp"), reg("a/x", "")), fault.Input, "it isn't a directory"},
 		{"an absolute link", with(lnk("a", "/etc/passwd")), fault.Input, link},
 		{"a link that leads up", with(lnk("a", "../x")), fault.Input, link},
 		{"a deep link that leads up", with(lnk("a/b", "../../x")), fault.Input, link},

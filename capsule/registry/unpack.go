@@ -155,7 +155,7 @@ func (u *unpacker) imply(dir string) error {
 	case dir == "." || kind == tar.TypeDir || kind == implied:
 		return nil
 	case known:
-		return refused(dir, "there is something below it, and it is no directory",
+		return refused(dir, "there is something below it, and it isn't a directory",
 			"make the archive of a directory as it is")
 	}
 	if err := u.claim(dir, implied); err != nil {

@@ -120,8 +120,8 @@ func TestTheTypeOfAnEvent(t *testing.T) {
 		{"type before event", "message", `{"type":"progress","event":"complete"}`, Progress},
 		{"the one that is known", "message", `{"type":"result","event":"final"}`, Final},
 		{"nulls are absent", "message", `{"type":null,"event":"final"}`, Final},
-		{"a step is no type", "message", `{"step":"complete"}`, ""},
-		{"a text is no type", "message", `"final"`, ""},
+		{"a step isn't a type", "message", `{"step":"complete"}`, ""},
+		{"a text isn't a type", "message", `"final"`, ""},
 		{"nor is a number", "message", `{"type":1}`, ""},
 	}
 	for _, c := range cases {

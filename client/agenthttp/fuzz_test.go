@@ -34,7 +34,7 @@ func FuzzParse(f *testing.F) {
 		}
 		_ = refused(raw, asked)
 		if _, err := eventOf(httpwire.Event{Name: "", Data: string(raw)}); err == nil && document.Check(raw) != nil {
-			t.Fatal("an event that is no JSON")
+			t.Fatal("an event that isn't JSON")
 		}
 	})
 }

@@ -47,7 +47,7 @@ func TestRefusals(t *testing.T) {
 				got, err := call()
 				var refused *Refusal
 				if !errors.As(err, &refused) || refused.Status != c.status {
-					t.Errorf("%v is no refusal with its status", err)
+					t.Errorf("%v isn't a refusal with its status", err)
 				}
 				if !fault.Is(err, c.kind) || got.OK || (got.RequestID == "r-1") != c.shaped || fault.Public(err).Hint == "" {
 					t.Errorf("%+v %v", got, err)

@@ -29,7 +29,7 @@ type Request struct {
 }
 
 // ParseRequest reads a request as a server receives it. Unknown members are ignored, and
-// nulls count as missing. The error is a BadRequest fault for text that is no JSON object,
+// nulls count as missing. The error is a BadRequest fault for text that isn't a JSON object,
 // else an Input fault with every violation.
 func ParseRequest(raw []byte) (Request, error) {
 	f, err := document.Read(raw)

@@ -23,13 +23,13 @@ type Response struct {
 	OK        bool      `json:"ok"`                  // when read: whether it is a success, in either style
 	Outputs   Object    `json:"outputs"`             // {} if there are none
 	Artifacts []string  `json:"artifacts,omitempty"` // URLs, ids or paths
-	// ArtifactDetails say more of the artifacts. Artifacts of an answer that are no texts are
+	// ArtifactDetails say more of the artifacts. Artifacts of an answer that aren't texts are
 	// read as details.
 	ArtifactDetails []json.RawMessage `json:"artifact_details,omitempty"`
 	Provenance      Object            `json:"provenance,omitzero"`
 	Usage           Object            `json:"usage,omitzero"`
 	Warnings        Texts             `json:"warnings"`
-	// Code and Reason say why it is no success, in the agent's own words: text of a stranger,
+	// Code and Reason say why it isn't a success, in the agent's own words: text of a stranger,
 	// which may repeat the inputs. They are set only when read.
 	Code   string `json:"-"`
 	Reason string `json:"-"`
@@ -51,7 +51,7 @@ func (t Texts) MarshalJSON() ([]byte, error) {
 }
 
 // ParseResponse reads the answer of the sync endpoint to the given request. An agent's
-// report of its own failure is no error: OK is false then. The error is a *Violation.
+// report of its own failure isn't an error: OK is false then. The error is a *Violation.
 func ParseResponse(raw []byte, asked Request) (Response, error) {
 	f, err := document.Read(raw)
 	if err != nil {

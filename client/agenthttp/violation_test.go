@@ -25,8 +25,8 @@ func TestStreamsThatBreakTheContract(t *testing.T) {
 		// What follows a terminal event is sent with it: it is awaited for lingerTime only.
 		{"two terminal events", []string{good + good}, "stream-single-terminal"},
 		{"an event after the terminal one", []string{good + beat}, "stream-terminal-last"},
-		{"data that is no JSON", []string{"event: progress\ndata: {\n\n", good}, "stream-json"},
-		{"a terminal event that is no object", []string{"event: done\ndata: [DONE]\n\n"}, "stream-json"},
+		{"data that isn't JSON", []string{"event: progress\ndata: {\n\n", good}, "stream-json"},
+		{"a terminal event that isn't an object", []string{"event: done\ndata: [DONE]\n\n"}, "stream-json"},
 		{"a terminal event that is a list", []string{"event: done\ndata: []\n\n"}, "stream-json"},
 		{"another request_id", []string{agenttest.Frame("final", agenttest.Terminal("r-2", agenttest.Task, nil))}, "stream-terminal-request-id"},
 		{"another task_type", []string{agenttest.Frame("final", agenttest.Terminal("r-1", agenttest.Task, map[string]any{"task_type": "OTHER"}))}, "stream-terminal-task-type"},

@@ -97,7 +97,7 @@ func (s *server) a2aStream(ctx context.Context, unit, method, params string, hea
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
 		data, isData := strings.CutPrefix(lines.Text(), "data: ")
-		if !isData && !strings.HasPrefix(lines.Text(), "{") { // an error is no stream
+		if !isData && !strings.HasPrefix(lines.Text(), "{") { // an error isn't a stream
 			continue
 		}
 		var event a2aEvent

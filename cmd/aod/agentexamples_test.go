@@ -57,7 +57,7 @@ func TestTheExamplesOfAgentsGiveTheSameEverywhere(t *testing.T) {
 		t.Run(e.name, func(t *testing.T) {
 			dir := filepath.Join(s.units, e.name)
 			if !slices.Contains(callees, e.name) {
-				t.Skip("a package of Debian is no part of the short form")
+				t.Skip("a package of Debian isn't part of the short form")
 			}
 			c, err := capsule.Load(dir)
 			if err != nil {

@@ -235,7 +235,7 @@ func TestACallerSaysHowAnAgentStarts(t *testing.T) {
 		{"", "", `{"text":"/workspace/project own /workspace/project"}`},
 		{"theirs", "sub", `"text":"/workspace/project/sub theirs /workspace/project/sub"}`},
 		{"", "none", "the workspace has no directory"},
-		{"", "../..", "is no directory below"},
+		{"", "../..", "isn't a directory below"},
 		{"sk-0123456789abcdef", "", "looks like a secret"},
 	} {
 		one := sub

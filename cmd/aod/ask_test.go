@@ -200,7 +200,7 @@ func TestAnswersOfTheCommandLine(t *testing.T) {
 		{"approve", `{"ask":{"text":"May I?","kind":"approval"}}`, `"option":"approve"`},
 		{"Ada=1", `{"ask":{"text":"Who?"}}`, `"answer":"Ada=1"`},
 		{`{"n":3}`, `{"ask":{"text":"Who?","schema":{"type":"object","properties":{"n":{"type":"integer"}}}}}`, `"answer":{"n":3}`},
-		{"maybe", `{"ask":{"text":"May I?","kind":"approval"}}`, `"denied":"\"maybe\" is no answer to the question"`},
+		{"maybe", `{"ask":{"text":"May I?","kind":"approval"}}`, `"denied":"\"maybe\" isn't an answer to the question"`},
 	} {
 		args := []string{"run", s.units + "/person", "--input", c.question}
 		if c.answer != "" {

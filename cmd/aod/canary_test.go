@@ -199,7 +199,7 @@ func (s *server) singOverAProject() {
 		return err
 	}})
 	if err == nil {
-		s.t.Error("what is no archive was taken")
+		s.t.Error("what isn't an archive was taken")
 	}
 }
 

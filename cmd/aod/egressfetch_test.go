@@ -49,7 +49,7 @@ git -c user.name=a -c user.email=a@example.com commit -qm first && git clone -q 
 }
 
 // Programs that people have take the way of a tunnel as they are. Their image is made of
-// Debian's packages, so this is no part of the short form.
+// Debian's packages, so this isn't part of the short form.
 func TestCurlAndGitReachTheHostsOfTheirUnit(t *testing.T) {
 	if os.Getenv("AOD_DEBIAN") == "" {
 		t.Skip("packages of Debian are no part of the short form: AOD_DEBIAN=1")

@@ -77,7 +77,7 @@ func (i *inside) begin(log *os.File, args []string) (ended chan struct{}) {
 	return ended
 }
 
-// runs gives a unit its program, where that is no container's.
+// runs gives a unit its program, where that isn't a container's.
 func (s *server) runs(unit string, program servicetest.Program) {
 	if s.inside == nil {
 		return

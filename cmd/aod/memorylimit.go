@@ -79,7 +79,7 @@ func limitIn(root fs.FS, name string) int64 {
 		return 0
 	}
 	limit, err := strconv.ParseInt(strings.TrimSpace(string(raw)), 10, 64)
-	if err != nil || limit <= 0 || limit >= noLimit { // "max" is no number
+	if err != nil || limit <= 0 || limit >= noLimit { // "max" isn't a number
 		return 0
 	}
 	return limit

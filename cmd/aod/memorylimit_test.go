@@ -21,7 +21,7 @@ func TestTheMemoryOfTheServersControlGroup(t *testing.T) {
 		"version 1":                         {map[string]string{"proc/self/cgroup": v1, "sys/fs/cgroup/memory/docker/abc/memory.limit_in_bytes": "2000\n", "sys/fs/cgroup/memory/memory.limit_in_bytes": "9223372036854771712\n"}, 2000},
 		"version 1 in a container":          {map[string]string{"proc/self/cgroup": v1, "sys/fs/cgroup/memory/memory.limit_in_bytes": "4096\n"}, 4096},
 		"version 1 without a limit":         {map[string]string{"proc/self/cgroup": v1, "sys/fs/cgroup/memory/memory.limit_in_bytes": "9223372036854771712\n"}, 0},
-		"what is no number":                 {map[string]string{"proc/self/cgroup": "0::/\n", "sys/fs/cgroup/memory.max": "lots\n"}, 0},
+		"what isn't a number":               {map[string]string{"proc/self/cgroup": "0::/\n", "sys/fs/cgroup/memory.max": "lots\n"}, 0},
 		"below zero":                        {map[string]string{"proc/self/cgroup": "0::/\n", "sys/fs/cgroup/memory.max": "-1\n"}, 0},
 		"beyond 64 bits":                    {map[string]string{"proc/self/cgroup": "0::/\n", "sys/fs/cgroup/memory.max": "99999999999999999999\n"}, 0},
 		"an empty file":                     {map[string]string{"proc/self/cgroup": "0::/\n", "sys/fs/cgroup/memory.max": ""}, 0},

@@ -116,7 +116,7 @@ func TestWhatAServerIsNotAskedFor(t *testing.T) {
 		"a file for no file field":    {[]string{"--file", "n=x"}, `its file fields are ["doc"]`},
 		"a file that isn't there":     {[]string{"--file", "doc=none"}, "cannot read the file"},
 		"keeping the run's directory": {[]string{"--keep"}, "the run's directory is the server's"},
-		"an input that is no JSON":    {[]string{"--input", "{"}, "not valid JSON"},
+		"an input that isn't JSON":    {[]string{"--input", "{"}, "not valid JSON"},
 		"a time below nothing":        {[]string{"--timeout", "-1s"}, "must be positive"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -135,7 +135,7 @@ func (s *server) ready() {
 	})
 }
 
-// status asks for a path and returns the answer's status; 0 is no answer.
+// status asks for a path and returns the answer's status; 0 isn't an answer.
 func (s *server) status(path string) int {
 	response, err := s.get(context.Background(), path, nil)
 	if err != nil {

@@ -63,7 +63,7 @@ func serviceOptions(c *config.Config, home string, logger *slog.Logger) orchestr
 	return opts
 }
 
-// pushesOf has receivers told of runs by a way of their own: what it may reach is no unit's.
+// pushesOf has receivers told of runs by a way of their own: what it may reach isn't a unit's.
 func pushesOf(c *config.Config) pushes.Options {
 	return pushes.Options{Door: egress.New(egress.Options{Private: c.A2A.PushExceptions(), Connect: 5 * time.Second})}
 }
@@ -89,7 +89,7 @@ func containerOptions(c *config.Config, kept secrets.Files, logger *slog.Logger)
 // served are the API and what is served beside it.
 type served struct {
 	*httpapi.API
-	agents *a2a.Server // nil: units are no agents of A2A
+	agents *a2a.Server // nil: units aren't agents of A2A
 }
 
 // newAPI makes the API with all protocols. What looks after the tools of MCP ends with ctx or

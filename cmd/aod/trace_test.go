@@ -126,7 +126,7 @@ func TestATraceIsTheTreeOfCalls(t *testing.T) {
 	}
 	for line := range strings.Lines(s.log()) {
 		if !json.Valid([]byte(line)) {
-			t.Errorf("a line of the log is no JSON: %s", line)
+			t.Errorf("a line of the log isn't JSON: %s", line)
 		}
 	}
 }

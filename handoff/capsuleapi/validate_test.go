@@ -42,7 +42,7 @@ func TestWhatCannotBeJudgedIsRefusedWithItsReason(t *testing.T) {
 		{"one that would cost too much", `{"schema":{"pattern":"(a{1000}){1000}"},"value":{}}`, `"pointer":"/pattern"`, 422},
 		{"no schema", `{"value":{}}`, "no schema", 400},
 		{"no value", `{"schema":{}}`, "no value", 400},
-		{"a value that is no object", `{"schema":{},"value":[1]}`, "expected an object", 400},
+		{"a value that isn't an object", `{"schema":{},"value":[1]}`, "expected an object", 400},
 		{"a side that is none", `{"schema":{},"side":"left","value":{}}`, "there is no side", 400},
 		{"a field that is none", `{"schema":{},"value":{},"x":1}`, "not known", 400},
 		{"a value that is too deep", `{"schema":{},"value":{"v":` + strings.Repeat("[", 200) + strings.Repeat("]", 200) + `}}`, "not valid JSON", 400},

@@ -53,7 +53,7 @@ func TestATunnelCarriesMuchBothWays(t *testing.T) {
 	}
 }
 
-// Where a side is no socket of the kernel's, as with an engine elsewhere, bytes are copied.
+// Where a side isn't a socket of the kernel's, as with an engine elsewhere, bytes are copied.
 func TestMuchIsCarriedWithoutTheKernel(t *testing.T) {
 	in, out := net.Pipe()
 	from, to := net.Pipe()

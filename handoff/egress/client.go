@@ -27,7 +27,7 @@ func (d *Door) DialContext(ctx context.Context, _, authority string) (net.Conn, 
 }
 
 // Check looks the host of host:port up, and returns a Forbidden fault if it leads to no public
-// address, and a BadRequest fault if that is no host. It doesn't connect, and what it finds holds
+// address, and a BadRequest fault if that isn't a host. It doesn't connect, and what it finds holds
 // for now: DialContext looks again.
 func (d *Door) Check(ctx context.Context, authority string) error {
 	to, err := clientTarget(authority)
@@ -57,7 +57,7 @@ func clientTarget(authority string) (target, error) {
 		ok = false
 	}
 	if !has || !ok {
-		return target{}, fault.New(fault.BadRequest, "that is no host with a port from 1 to 65535").
+		return target{}, fault.New(fault.BadRequest, "that isn't a host with a port from 1 to 65535").
 			WithHint("name a host, such as api.example.com")
 	}
 	return target{host: host, port: port}, nil

@@ -160,7 +160,7 @@ func TestAStreamThatEndsBeforeItsFirstWordIsTriedAgain(t *testing.T) {
 }
 
 // A response that fails before its first word is asked of the next, and charged by what it says that it took; one that
-// fails later is no answer that anybody keeps.
+// fails later isn't an answer that anybody keeps.
 func TestAResponseThatFails(t *testing.T) {
 	t.Parallel()
 	ok := events["/responses"]

@@ -188,7 +188,7 @@ var evils = []evil{
 		},
 	},
 	{
-		name: "usage that is no number", want: func(ok []string, p string) string { return strings.ReplaceAll(all(ok, p), ":3", ":-3") }, spent: inFull,
+		name: "usage that isn't a number", want: func(ok []string, p string) string { return strings.ReplaceAll(all(ok, p), ":3", ":-3") }, spent: inFull,
 		answer: func(_ int, w http.ResponseWriter, _ *http.Request, ok []string, p string) {
 			stream(w, strings.ReplaceAll(all(ok, p), ":3", ":-3"))
 		},

@@ -46,7 +46,7 @@ func readRequest(d *dialect, body []byte) (*request, error) {
 		return nil, refuseJSON(err)
 	}
 	if strictjson.NewCursor(body).Peek() != '{' {
-		return nil, refuse(http.StatusBadRequest, RuleRequest, "the body is no JSON object").
+		return nil, refuse(http.StatusBadRequest, RuleRequest, "the body isn't a JSON object").
 			hint("send an object with a model")
 	}
 	q := &request{dialect: d, body: body, choices: 1}
@@ -105,7 +105,7 @@ func (q *request) readFields() error {
 		case f.name == "n" && !isNull(f.value):
 			n, ok := whole(f.value)
 			if !ok || n > maxChoices {
-				return refuse(http.StatusBadRequest, RuleRequest, "n is no number from 1 to %d", maxChoices).
+				return refuse(http.StatusBadRequest, RuleRequest, "n isn't a number from 1 to %d", maxChoices).
 					hint("leave it out for one answer")
 			}
 			q.choices = n
@@ -130,7 +130,7 @@ func (q *request) bound(most int64) error {
 		}
 		n, ok := whole(f.value)
 		if !ok {
-			return refuse(http.StatusBadRequest, RuleRequest, "%s is no whole number from 1", f.name).
+			return refuse(http.StatusBadRequest, RuleRequest, "%s isn't a whole number from 1", f.name).
 				hint("write how many tokens the answer may have")
 		}
 		q.caps, asked = append(q.caps, f.name), max(asked, n)

@@ -117,7 +117,7 @@ func (a *attempt) readPlain(request context.Context, u *upstream, from io.Reader
 		return quotedKey(a.name())
 	}
 	if strictjson.Check(body, strictjson.Rules{Ambiguous: true, Unbounded: true}) != nil {
-		return failed502(another, RuleProvider, "the answer of the provider %s is no JSON", a.name()).
+		return failed502(another, RuleProvider, "the answer of the provider %s isn't JSON", a.name()).
 			hint("whoever runs this server can check the provider's base_url").bill()
 	}
 	u.body = body

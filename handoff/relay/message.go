@@ -47,7 +47,7 @@ type message struct {
 	isMethod                    bool // a request or a notification
 }
 
-var errNoMessage = errors.New("it is no JSON-RPC message")
+var errNoMessage = errors.New("it isn't a JSON-RPC message")
 
 // read reads a message. The error is a *strictjson.Error, or errNoMessage.
 func read(text []byte) (m message, err error) {

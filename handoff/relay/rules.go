@@ -141,7 +141,7 @@ func (s *Session) fromServer(line []byte, noise func([]byte)) error {
 	return nil
 }
 
-// fromNoise takes a line that is no message. One that some readers would take for a message
+// fromNoise takes a line that isn't a message. One that some readers would take for a message
 // ends the session.
 func (*Session) fromNoise(line []byte, problem error, noise func([]byte)) error {
 	var broken *strictjson.Error
@@ -164,7 +164,7 @@ func (s *Session) granted(m message) message {
 	list, err := strictjson.Set(m.text, []string{"result", "tools"}, encode(tools))
 	if err != nil {
 		return refusal(m.id,
-			failure{Code: codeServer, Message: "the server's tools aren't taken: the result is no object"})
+			failure{Code: codeServer, Message: "the server's tools aren't taken: the result isn't an object"})
 	}
 	m.text, m.result = list, field(list, "result")
 	return m

@@ -214,7 +214,7 @@ func (s *Session) endIdle() {
 }
 
 // Talk connects the session with a server until stdout ends or the session is over. It is
-// called once. What the server writes that is no message goes to noise.
+// called once. What the server writes that isn't a message goes to noise.
 func (s *Session) Talk(stdin io.WriteCloser, stdout io.Reader, noise func(line []byte)) {
 	close(s.begun)
 	ended := make(chan struct{})

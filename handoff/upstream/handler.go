@@ -149,8 +149,8 @@ func (u *Upstreams) key(s *service) (secrets.Secret, error) {
 	key, err := u.opts.Key(s.Secret)
 	if err == nil &&
 		(len(key) > maxKey || strings.ContainsFunc(string(key), func(c rune) bool { return c < ' ' || c >= 0x7f })) {
-		err = fault.New(fault.Input, "the secret %q is no key: it is too long, or has characters that no header takes",
-			s.Secret).
+		err = fault.New(fault.Input,
+			"the secret %q isn't a key: it is too long, or has characters that no header takes", s.Secret).
 			WithHint("put the key, and nothing else, into its file")
 	}
 	return key, err

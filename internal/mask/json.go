@@ -8,10 +8,10 @@ import (
 
 // JSON returns a document with its strings masked, also those that are names; values whose name
 // says that they are secret wholly. All else of it stays byte for byte. Of several names in an
-// object that would be the same each gets a number. What is no JSON is an error.
+// object that would be the same each gets a number. What isn't JSON is an error.
 func (m *Masker) JSON(document []byte) ([]byte, error) {
 	if !json.Valid(document) {
-		return nil, errors.New("mask: the document is no JSON")
+		return nil, errors.New("mask: the document isn't JSON")
 	}
 	var out bytes.Buffer
 	names, name := m.names(document), ""

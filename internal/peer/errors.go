@@ -36,7 +36,7 @@ var everywhere = map[int]fault.Kind{
 	http.StatusNotImplemented: fault.Unsupported,
 }
 
-// Of returns the kind of a status that is no success.
+// Of returns the kind of a status that isn't a success.
 func (k Kinds) Of(status int) fault.Kind {
 	for _, known := range []map[int]fault.Kind{k.Own, everywhere} {
 		if kind, found := known[status]; found {

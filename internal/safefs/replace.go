@@ -118,7 +118,7 @@ func MkdirAll(root *os.Root, dir string, mode fs.FileMode) error {
 		return err
 	}
 	err := root.Mkdir(dir, 0o700)
-	if errors.Is(err, fs.ErrExist) { // and if it is no directory, the next step says so
+	if errors.Is(err, fs.ErrExist) { // and if it isn't a directory, the next step says so
 		return nil
 	}
 	if err != nil {

@@ -79,7 +79,7 @@ func byHex(text []byte, before, digits int) (c byte, size int) {
 	}
 	n, err := strconv.ParseUint(string(text[before:before+digits]), 16, 7)
 	if err != nil {
-		return 0, before + digits // it is no character of a key
+		return 0, before + digits // it isn't a character of a key
 	}
 	return byte(n), before + digits
 }

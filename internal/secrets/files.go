@@ -33,7 +33,7 @@ func (s Files) Read(name string) (Secret, error) {
 			WithHint("`aod secret set %s` keeps it: a file of mode 600 in the directory of the setting `secrets`; "+
 				"see --secret of aod run, too", name)
 	case errors.As(err, &special):
-		return "", fault.New(fault.Input, "the secret %q is no regular file", name).
+		return "", fault.New(fault.Input, "the secret %q isn't a regular file", name).
 			WithHint("put the value itself into a file")
 	case err != nil:
 		return "", fault.Wrap(fault.Unavailable, err, "the secret %q can't be read", name).

@@ -17,7 +17,7 @@ import (
 type ApplyOptions struct {
 	Run   string // whose changes they are: a killed apply of another one has to be ended first
 	Check bool   // nothing is written; what would keep the changes out is said
-	// Earlier returns what the earlier turns of a session made; nil: it is no session. What was applied
+	// Earlier returns what the earlier turns of a session made; nil: it isn't a session. What was applied
 	// of them may be there already, and is changed further.
 	Earlier func() ([]api.Change, error)
 	// Repositories lets changes make, or change, a repository that isn't in a .git: a fixture. Git

@@ -126,7 +126,7 @@ const keepOut = "have the agent remove what it made for itself, or name that in 
 // drop leaves something out. What the base has there counts as unchanged.
 func (c *comparison) drop(name, why string) {
 	c.dropped[name] = true
-	c.warn("%s %s: it is no part of the changes", fault.Quote(name), why)
+	c.warn("%s %s: it isn't part of the changes", fault.Quote(name), why)
 }
 
 func (c *comparison) warn(format string, args ...any) {

@@ -46,7 +46,7 @@ func openStage(root *os.Root) (*stage, error) {
 		return nil, notWritten(err)
 	}
 	if info, err := root.Lstat(stageName); err != nil || !info.IsDir() {
-		return nil, fault.New(fault.Conflict, "%s is no directory of AOD's", stageName).WithHint("remove it")
+		return nil, fault.New(fault.Conflict, "%s isn't a directory of AOD's", stageName).WithHint("remove it")
 	}
 	var err error
 	if s.lock, err = safefs.Lock(filepath.Join(s.dir, lockName)); errors.Is(err, safefs.ErrLocked) {

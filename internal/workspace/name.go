@@ -46,7 +46,7 @@ func plain(name string) string {
 }
 
 // called reports whether a plain part of a path is, or may be, a name in small letters: NTFS knows
-// one that is no name of DOS by a second one.
+// one that isn't a name of DOS by a second one.
 func called(part, name string) bool {
 	bare := strings.TrimLeft(name, ".")
 	const most = 8 // characters of a name of DOS

@@ -80,7 +80,7 @@ func checkedDir(dir string) (string, error) {
 		return "", unreadable(dir, err)
 	}
 	if info, err := os.Stat(abs); err != nil || !info.IsDir() { //nolint:gosec // the user's own directory
-		return "", fault.Wrap(fault.Input, err, "%s is no directory", fault.Quote(dir)).
+		return "", fault.Wrap(fault.Input, err, "%s isn't a directory", fault.Quote(dir)).
 			WithHint("name the project's directory")
 	}
 	home, _ := os.UserHomeDir()

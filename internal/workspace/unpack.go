@@ -191,7 +191,7 @@ func (u *unpacker) makeLinks() error {
 	return nil
 }
 
-// makeLink makes a link, whose directory is no link and has none above it: Unpack and Clone
+// makeLink makes a link, whose directory isn't a link and has none above it: Unpack and Clone
 // make their files first, then the links, and each directory of a link before the links.
 func makeLink(root *os.Root, name, target string) error {
 	if err := safefs.MkdirAll(root, path.Dir(name), 0o755); err != nil {

@@ -153,7 +153,7 @@ func TestAFileThatIsNoWholeBackup(t *testing.T) {
 		"one with much behind it":        {zipped(t, append(tarOf(t, signed(body...)...), make([]byte, 1<<20)...)), "no whole backup"},
 		"one without a head":             {zipped(t, tarOf(t, signed(body[1:]...)...)), "no whole backup"},
 		"a head that comes second":       {zipped(t, tarOf(t, signed(body[1], body[0])...)), "no whole backup"},
-		"a head that is no JSON":         {zipped(t, tarOf(t, signed(regular(headName, "{"))...)), "no whole backup"},
+		"a head that isn't JSON":         {zipped(t, tarOf(t, signed(regular(headName, "{"))...)), "no whole backup"},
 		"a head of no format":            {zipped(t, tarOf(t, signed(regular(headName, "{}"))...)), "no whole backup"},
 		"a head of a negative format":    {zipped(t, tarOf(t, signed(regular(headName, `{"aod_backup": -1}`))...)), "no whole backup"},
 		"a head that is too large":       {zipped(t, tarOf(t, signed(regular(headName, `{"aod_backup": 1}`+strings.Repeat(" ", maxBackupHead)))...)), "no whole backup"},

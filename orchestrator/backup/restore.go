@@ -28,7 +28,7 @@ type Restored struct {
 // Restore makes the home that a backup holds. It becomes the home when it is whole, checked and
 // on the disk. A home with anything of a server in it is a Conflict, unless force moves it
 // aside; its token and its owner are taken over. The error is a fault: Conflict while a server
-// has the home, Input for a file that is no whole backup, Unsupported for one of another version.
+// has the home, Input for a file that isn't a whole backup, Unsupported for one of another version.
 func Restore(ctx context.Context, home, file string, force bool) (done Restored, err error) {
 	if err := os.MkdirAll(filepath.Dir(home), 0o700); err != nil {
 		return done, run.StorageFault(err)

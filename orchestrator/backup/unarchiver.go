@@ -100,7 +100,7 @@ func ended(zip io.Reader) error {
 }
 
 func notBackup(err error) error {
-	return fault.Wrap(fault.Input, err, "the file is no whole backup").
+	return fault.Wrap(fault.Input, err, "the file isn't a whole backup").
 		WithHint("it was cut off or changed, or `aod backup` didn't write it: use another one")
 }
 

@@ -242,7 +242,7 @@ func TestABackupTakesNoNameThatIsTaken(t *testing.T) {
 		t.Error(err)
 	}
 	if len(namesIn(t, file)) == 0 {
-		t.Error("it is no backup")
+		t.Error("it isn't a backup")
 	}
 }
 

@@ -154,7 +154,7 @@ func TestWhatAHistoryKeepsOfAFlow(t *testing.T) {
 	if exists(h.StateDir(large)) {
 		t.Error("a large state is kept")
 	}
-	for id, says := range map[string]string{large: "too large to be kept", add(nil): "is no run of a flow"} {
+	for id, says := range map[string]string{large: "too large to be kept", add(nil): "isn't a run of a flow"} {
 		if _, err := h.Walk(id); !fault.Is(err, fault.Conflict) || !strings.Contains(err.Error(), says) {
 			t.Errorf("%v, want %s", err, says)
 		}

@@ -37,7 +37,7 @@ func (h *History) Walk(id string) (*Walk, error) {
 	f, _, err := safefs.OpenNamed(filepath.Join(h.Dir(id), walkName))
 	switch {
 	case errors.Is(err, os.ErrNotExist):
-		return nil, fault.New(fault.Conflict, "%s is no run of a flow", id).
+		return nil, fault.New(fault.Conflict, "%s isn't a run of a flow", id).
 			WithHint("only flows have a graph, a state and steps")
 	case err != nil:
 		return nil, err

@@ -26,7 +26,7 @@ func songs() []sung {
 	long := canary + strings.Repeat("x", 200)
 	return []sung{
 		{"it is done", asks("ACTOR", `{"say":"Tweety","do":"Tweety"}`, about, `,"budgets":{"Tweety":"Tweety"},"Tweety":"Tweety"`), 200, nil},
-		{"its trace id is no id", `{"request_id":"Tweety of a person","task_type":"ACTOR"}`, 200, nil},
+		{"its trace id isn't an id", `{"request_id":"Tweety of a person","task_type":"ACTOR"}`, 200, nil},
 		{"its program fails", asks("ACTOR", `{"say":"Tweety","do":"fail"}`, about), 502, nil},
 		{"its program complains", asks("ACTOR", `{"say":"Tweety","do":"complain"}`, about), 502, nil},
 		{"its result has a wrong type", asks("ACTOR", `{"say":"Tweety","do":"lie"}`), 502, nil},
@@ -52,12 +52,12 @@ func songs() []sung {
 		{"too much", asks("ACTOR", `{"say":"`+strings.Repeat(canary, 10_000)+`"}`), 413, nil},
 		{"an input that is too large", asks("ACTOR", `{"say":"`+strings.Repeat(canary, 250)+`"}`), 0, nil},
 		{"a long trace id", `{"request_id":"` + long + long + long + long + long + long + `","task_type":"ACTOR"}`, 422, nil},
-		{"a trace id that is no text", `{"request_id":["Tweety"],"task_type":"ACTOR"}`, 422, nil},
+		{"a trace id that isn't text", `{"request_id":["Tweety"],"task_type":"ACTOR"}`, 422, nil},
 		{"a type that nobody knows", asks(canary, `{"Tweety":"Tweety"}`), 404, nil},
 		{"a type that can't be a name", asks("../"+canary, `{}`), 404, nil},
 		{"a long user", asks("ACTOR", `{}`, `,"user_id":"`+long+`"`), 422, nil},
 		{"a user with a line end", asks("ACTOR", `{}`, `,"user_id":"Tweety\n"`), 422, nil},
-		{"a user that is no text", asks("ACTOR", `{}`, `,"user_id":{"Tweety":"Tweety"}`), 422, nil},
+		{"a user that isn't text", asks("ACTOR", `{}`, `,"user_id":{"Tweety":"Tweety"}`), 422, nil},
 		{"a budget that is none", asks("ACTOR", `{}`, `,"budgets":{"timeout_s":"Tweety"}`), 422, nil},
 		{"a mode that isn't allowed", asks("CAREFUL", `{"say":"Tweety"}`, `,"mode":"Tweety","risk_tier":"LOW"`), 403, nil},
 		{"a risk that isn't allowed", asks("CAREFUL", `{"say":"Tweety"}`, `,"risk_tier":"Tweety"`), 403, nil},

@@ -134,7 +134,7 @@ func TestAgenticUnitsThatGiveNothing(t *testing.T) {
 		{"a capsule", "actor", "text", 422, "invalid_input", false},
 		{"a parameter that there isn't", "sizer?promt=x", "text", 400, "bad_request", false},
 		{"two prompts", "sizer?prompt=x&prompt=y", "text", 400, "bad_request", false},
-		{"a prompt that is no text", "sizer?prompt=%ff", "text", 400, "bad_request", false},
+		{"a prompt that isn't text", "sizer?prompt=%ff", "text", 400, "bad_request", false},
 		{"a wait without end", "sizer?wait=6m", "text", 400, "bad_request", false},
 		{"a timeout that is none", "sizer?timeout=soon", "text", 400, "bad_request", false},
 		{"a timeout over the server's", "sizer?timeout=900h", "text", 422, "invalid_input", false},

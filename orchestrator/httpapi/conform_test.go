@@ -112,7 +112,7 @@ func readEvents(t testing.TB, body string) []sent {
 			e.Event = value
 		case "data":
 			e.Data = json.RawMessage(value)
-			if e.ID > 0 { // what began in the middle is no event
+			if e.ID > 0 { // what began in the middle isn't an event
 				events = append(events, e)
 			}
 			e = sent{}

@@ -89,7 +89,7 @@ func TestFormsThatAreRefused(t *testing.T) {
 		{"a file for no field", 422, []part{unit, {"nofield", "f", "x"}}},
 		{"a file for a path of fields", 422, []part{unit, {"../../doc", "f", "x"}}},
 		{"two files for one field", 422, []part{unit, {"doc", "f", "x"}, {"doc", "g", "x"}}},
-		{"an input that is no JSON", 422, []part{unit, {"input", "", "{"}}},
+		{"an input that isn't JSON", 422, []part{unit, {"input", "", "{"}}},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {

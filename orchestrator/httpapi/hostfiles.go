@@ -171,7 +171,7 @@ func (e execution) fileRefs(schema *contract.Schema) []fileRef {
 	return refs
 }
 
-// elements lists what stands in a field of the input, which may be a list. What is no text
+// elements lists what stands in a field of the input, which may be a list. What isn't text
 // names no file.
 func (e execution) elements(field string) []fileRef {
 	value, there := e.input.Get(field)

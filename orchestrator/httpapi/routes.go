@@ -38,7 +38,7 @@ func newRoutes(router *echo.Echo) *routes {
 	return &routes{router: router, known: map[string]route{}, mounts: map[string]Mount{}}
 }
 
-// serve serves the routes of a table. A GET that is no stream also answers HEAD.
+// serve serves the routes of a table. A GET that isn't a stream also answers HEAD.
 func (r *routes) serve(table []route) {
 	for _, row := range table {
 		r.add(row.method, row)

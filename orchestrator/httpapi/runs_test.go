@@ -128,7 +128,7 @@ func TestSubmissionsThatAreRefused(t *testing.T) {
 		{"a timeout below zero", `{"unit":"actor","timeout":"-1s"}`, 400, "timeout"},
 		{"JSON that is 100,000 deep", `{"unit":"actor","input":{"a":` + deep + `}}`, 413, "more than"},
 		{"JSON that is 100 deep", `{"unit":"actor","input":{"a":` + deep[:100] + `}}`, 400, "deep"},
-		{"an input that is no object", `{"unit":"actor","input":[1]}`, 422, "object"},
+		{"an input that isn't an object", `{"unit":"actor","input":[1]}`, 422, "object"},
 		{"an input that breaks the contract", `{"unit":"actor","input":{"do":7}}`, 422, "contract"},
 		{"an input over the limit", `{"unit":"actor","input":{"say":"` + strings.Repeat("x", 30<<10) + `"}}`, 413, "more than"},
 		{"a unit that is not there", `{"unit":"nobody"}`, 404, "nobody"},

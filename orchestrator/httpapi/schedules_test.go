@@ -147,7 +147,7 @@ func TestTimesAreToldBeforeThereIsASchedule(t *testing.T) {
 	if _, offset := times[0].Zone(); offset != 3600 && offset != 7200 {
 		t.Errorf("the offset is %d s", offset)
 	}
-	// The word is no reserved one.
+	// The word isn't a reserved one.
 	s.do("GET", "/v1/schedules/preview", "").wants(t, 404)
 	s.do("PUT", "/v1/schedules/preview", `{"unit":"actor",`+never+`}`).wants(t, 201)
 	s.do("GET", "/v1/schedules/preview", "").wants(t, 200)

@@ -20,7 +20,7 @@ type serverHandlers struct {
 	svc      *orchestrator.Service
 	document []byte // OpenAPI
 	gatherer prometheus.Gatherer
-	agents   func(context.Context) (api.A2AStatus, error) // nil: units are no agents of A2A
+	agents   func(context.Context) (api.A2AStatus, error) // nil: units aren't agents of A2A
 }
 
 func (h serverHandlers) alive(c echo.Context) error {
@@ -90,7 +90,7 @@ func pruneOptions(c echo.Context) (api.PruneOptions, error) {
 
 func (h serverHandlers) a2a(c echo.Context) error {
 	if h.agents == nil {
-		return fault.New(fault.NotFound, "units are no agents of A2A on this server").
+		return fault.New(fault.NotFound, "units aren't agents of A2A on this server").
 			WithHint("see the setting a2a.enabled")
 	}
 	status, err := h.agents(c.Request().Context())

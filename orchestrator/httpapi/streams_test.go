@@ -142,7 +142,7 @@ func TestTheEndOfTheServer(t *testing.T) {
 		t.Errorf("who waits is told %d %s", a.StatusCode, a.body)
 	}
 	if text := s.log.String(); strings.Contains(text, "request failed") {
-		t.Errorf("the end of the server is no failure: %s", text)
+		t.Errorf("the end of the server isn't a failure: %s", text)
 	}
 }
 

@@ -56,7 +56,7 @@ func NewResends(runs *records.Reader, st *store.Store, asked *questions.Registry
 }
 
 // Delivered notes that a client has the answer to what it has sent about a run: the same digest is
-// something new from now on. One that the run doesn't know is no error.
+// something new from now on. One that the run doesn't know isn't an error.
 func (r *Resends) Delivered(ctx context.Context, id, digest string) error {
 	if err := r.runs.Seen(ctx, id); err != nil {
 		return err

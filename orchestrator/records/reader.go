@@ -120,8 +120,8 @@ func (r *Reader) List(ctx context.Context, f api.Filter) (api.Page, error) {
 	}
 	rows, err := r.opts.Rows.List(ctx, store.Filter{
 		MadeBy: access.OnlyOwn(ctx), Unit: f.Unit, Parent: f.Parent, Session: f.Session, Context: f.Context,
-		Schedule: f.Schedule, States: states, Roots: f.Roots, Unfinished: f.Active, Asking: f.Waiting, Metadata: f.Metadata,
-		Since: f.Since, Until: f.Until, Cursor: f.Cursor, Limit: f.Limit,
+		Schedule: f.Schedule, States: states, Roots: f.Roots, Unfinished: f.Active, Asking: f.Waiting,
+		Metadata: f.Metadata, Since: f.Since, Until: f.Until, Cursor: f.Cursor, Limit: f.Limit,
 	})
 	if err != nil {
 		return api.Page{}, err

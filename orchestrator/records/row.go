@@ -23,7 +23,7 @@ func Decode(row store.Run) (api.Record, error) {
 		return record, run.Corrupt(errors.New("its record is of another run or state"))
 	}
 	if !isDocument(row.Input) || !isDocument(row.Output) {
-		return record, run.Corrupt(errors.New("its input or output is no JSON"))
+		return record, run.Corrupt(errors.New("its input or output isn't JSON"))
 	}
 	record.Input, record.Output = row.Input, row.Output
 	record.Status = record.State.Status() // an older version didn't store it

@@ -78,7 +78,7 @@ type StepFilter struct {
 }
 
 // Steps returns steps of a run without their values, in the order of their last changes. A
-// run of a unit that is no flow has none.
+// run of a unit that isn't a flow has none.
 func (f *Flows) Steps(ctx context.Context, id string, filter StepFilter) (api.StepPage, error) {
 	if _, err := f.runs.Get(ctx, id); err != nil {
 		return api.StepPage{}, err

@@ -176,7 +176,7 @@ type Conductor interface {
 
 // NoSession is the fault of a session with a unit that is run.
 func NoSession(u *unit.Unit) error {
-	return fault.New(fault.Conflict, "%q is no MCP server: it is of the kind %s", u.Name, fault.Quote(string(u.Kind))).
+	return fault.New(fault.Conflict, "%q isn't an MCP server, but of the kind %s", u.Name, fault.Quote(string(u.Kind))).
 		WithHint("only units with kind: mcp in agent.yaml have sessions; run this one")
 }
 

@@ -93,7 +93,7 @@ func (r *Run) maskedJSON(by *mask.Masker, document json.RawMessage) json.RawMess
 	}
 	masked, err := by.JSON(document)
 	if err != nil {
-		return json.RawMessage("null") // it is no JSON, and nothing of it is shown
+		return json.RawMessage("null") // it isn't JSON, and nothing of it is shown
 	}
 	return masked
 }
@@ -136,7 +136,7 @@ func (r *Run) MaskedQuestion(q Question) Question {
 	return q
 }
 
-// maskedEvent returns an event that is no transition as it may be stored and shown.
+// maskedEvent returns an event that isn't a transition as it may be stored and shown.
 func (r *Run) maskedEvent(event Event) Event {
 	if r.ofTexts() == nil {
 		return event

@@ -64,7 +64,7 @@ func maskedNames(by *mask.Masker, files []api.File) map[string]string {
 }
 
 // renamedIn returns an output with the names of files that masking alone wouldn't lead to. What
-// is no payload names none.
+// isn't a payload names none.
 func (r *Run) renamedIn(output json.RawMessage, by *mask.Masker, names map[string]string) json.RawMessage {
 	payload, err := contract.Decode(output, int64(len(output)))
 	if err != nil {

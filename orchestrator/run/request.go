@@ -141,7 +141,7 @@ func (r Request) withNames(given map[string][]any) (contract.Payload, error) {
 	return input, nil
 }
 
-// regular returns a fault if an input file is no regular file.
+// regular returns a fault if an input file isn't a regular file.
 func regular(f InputFile) error {
 	info, err := os.Stat(f.Path)
 	switch {

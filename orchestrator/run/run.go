@@ -149,7 +149,7 @@ type Services interface {
 	// Earlier returns the newest success of a call that is to be cached, if one is young enough
 	// and known.
 	Earlier(ctx context.Context, c CachedCall) (handoff.Result, bool)
-	// Remember has a call that succeeded be found by Earlier. That it can't is no error.
+	// Remember has a call that succeeded be found by Earlier. That it can't isn't an error.
 	Remember(ctx context.Context, c CachedCall, id string)
 }
 
@@ -318,7 +318,7 @@ func (r *Run) Log(line runtime.LogLine) {
 // Built passes on a step of the build of the unit's image.
 func (r *Run) Built(event runtime.BuildEvent) { r.Tell(Event{Build: &event}) }
 
-// Tell passes on an event that is no transition.
+// Tell passes on an event that isn't a transition.
 func (r *Run) Tell(event Event) { r.tell(r.maskedEvent(event)) }
 
 // Show has the observer see what is stored by other means.

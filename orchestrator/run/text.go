@@ -23,7 +23,7 @@ func Bounded(s string, limit int) string {
 	return strings.ToValidUTF8(s[:limit], "") + "…"
 }
 
-// Undecodable returns a finding for an output that is no JSON object.
+// Undecodable returns a finding for an output that isn't a JSON object.
 func Undecodable(err error) fault.Finding {
 	public := fault.Public(err)
 	message := strings.TrimPrefix(public.Msg, "the payload ") // the place says what it is

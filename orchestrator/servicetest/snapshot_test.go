@@ -155,7 +155,7 @@ func decoded(t testing.TB, raw []byte) (value any) {
 	return value
 }
 
-// noText stands for what is in a file that is no text: an init.
+// noText stands for what is in a file that isn't text: an init.
 const (
 	noText = "<no text>"
 	socket = "<socket>"

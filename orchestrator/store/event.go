@@ -13,7 +13,7 @@ type Event struct {
 	At   time.Time
 	Type string
 	Data []byte // JSON
-	// Quiet is for a state that is no change of its run, see Changed. It is not stored.
+	// Quiet is for a state that isn't a change of its run, see Changed. It is not stored.
 	Quiet bool
 }
 

@@ -183,9 +183,9 @@ func addMetadata(ctx context.Context, tx *transaction, seq int64, r Run) error {
 
 func insertRow(ctx context.Context, tx *transaction, r Run, changed int64) (seq int64, err error) {
 	return find(ctx, tx, scanValue[int64], fault.New(fault.Conflict, "there is a run %.64s already", r.ID),
-		`INSERT INTO runs (id, unit, kind, parent, root, session, turn, schedule, context, made_by, step, state, outcome,
-			error_kind, finished, created_at, changed_at, started_at, finished_at, disk_bytes, tokens, cost, record,
-			private)
+		`INSERT INTO runs (id, unit, kind, parent, root, session, turn, schedule, context, made_by, step, state,
+			outcome, error_kind, finished, created_at, changed_at, started_at, finished_at, disk_bytes, tokens, cost,
+			record, private)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (id) DO NOTHING RETURNING seq`,
 		r.ID, r.Unit, r.Kind, r.Parent, r.Root, r.Session, r.Turn, r.Schedule, r.Context, r.MadeBy, r.Step, r.State,

@@ -134,7 +134,7 @@ func TestAKeyIsTakenOnce(t *testing.T) {
 	_, _, err = s.Keys.Get(t.Context(), "other")
 	wantKind(t, err, fault.NotFound)
 	must(t, s.Runs.Insert(t.Context(), second, Key{}))
-	must(t, s.Runs.Insert(t.Context(), aRun(3), Key{})) // no key is no key that could be taken
+	must(t, s.Runs.Insert(t.Context(), aRun(3), Key{})) // no key isn't a key that could be taken
 }
 
 func TestInsertRefuses(t *testing.T) {

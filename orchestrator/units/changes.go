@@ -68,7 +68,7 @@ func (c *Catalogue) describer(u *unit.Unit) (run.Describer, error) {
 	if describer, ok := kind.(run.Describer); ok {
 		return describer, nil
 	}
-	return nil, fault.New(fault.Input, "%q is no Agentic Unit", u.Name).
+	return nil, fault.New(fault.Input, "%q isn't an Agentic Unit", u.Name).
 		WithHint("`aod describe %s` shows its contract", u.Name)
 }
 
@@ -81,7 +81,7 @@ func (c *Catalogue) StdinLimit(ctx context.Context, name string) (int64, error) 
 	}
 	describer, err := c.describer(u)
 	if err != nil {
-		return 0, fault.New(fault.Input, "%q is no Agentic Unit: it doesn't read stdin", name).
+		return 0, fault.New(fault.Input, "%q isn't an Agentic Unit: it doesn't read stdin", name).
 			WithHint("`aod run` runs units of every kind")
 	}
 	return describer.StdinBytes(u)
@@ -96,7 +96,7 @@ func (c *Catalogue) Card(ctx context.Context, name string) (json.RawMessage, err
 	}
 	describer, err := c.describer(u)
 	if err != nil {
-		return nil, fault.New(fault.Input, "%q is no Agentic Unit: it has no model card", name).
+		return nil, fault.New(fault.Input, "%q isn't an Agentic Unit: it has no model card", name).
 			WithHint("`aod describe %s` shows its contract", name)
 	}
 	return describer.Card(ctx, u)

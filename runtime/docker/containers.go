@@ -237,7 +237,7 @@ func (e *Engine) CPUTime(ctx context.Context, id string) (time.Duration, error) 
 
 // Logs returns what a started container has written and goes on to write, until its end.
 // Readers get io.EOF there and after Close. As with Attach, both streams come over one
-// connection. Bytes that are no UTF-8 were replaced by the engine.
+// connection. Bytes that aren't UTF-8 were replaced by the engine.
 func (e *Engine) Logs(ctx context.Context, id string) (*runtime.Streams, error) {
 	// The client ties the answer to the context of the call, which bounds the call alone.
 	following, stop := context.WithCancel(context.WithoutCancel(ctx))

@@ -20,7 +20,7 @@ import (
 )
 
 // reference is what may stand in an API path as an image. The client puts it there
-// unescaped, so "../" or "?" would become another call. Its length is no part of the pattern, which
+// unescaped, so "../" or "?" would become another call. Its length isn't part of the pattern, which
 // would take a millisecond of each start of AOD to compile.
 var reference = lazyregexp.New(`^[A-Za-z0-9][A-Za-z0-9._:/@-]*$`)
 
@@ -30,7 +30,7 @@ func checkReference(ref string) error {
 	if len(ref) <= longestReference && reference().MatchString(ref) && !strings.Contains(ref, "..") {
 		return nil
 	}
-	return fault.New(fault.NotFound, "%q is no image reference", bounded(ref, 80))
+	return fault.New(fault.NotFound, "%q isn't an image reference", bounded(ref, 80))
 }
 
 // Image returns an image by reference or id.

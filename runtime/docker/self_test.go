@@ -97,7 +97,7 @@ func FuzzSelf(f *testing.F) {
 		seen := map[string]bool{}
 		for _, candidate := range found.ids {
 			if !id.MatchString(candidate) || seen[candidate] {
-				t.Errorf("%q is no id, or one twice", candidate)
+				t.Errorf("%q isn't an id, or one twice", candidate)
 			}
 			seen[candidate] = true
 		}

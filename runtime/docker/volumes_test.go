@@ -194,7 +194,7 @@ func TestARunsFilesAreCarriedThereAndBack(t *testing.T) {
 			t.Errorf("%+v, %v", listing, err)
 		}
 	})
-	t.Run("and what hides deep is no fault of ours", func(t *testing.T) {
+	t.Run("and what hides deep isn't a fault of ours", func(t *testing.T) {
 		c := newCarried(t, "cd /io/output; i=0; while [ $i -lt 140 ]; do mkdir d; cd d; i=$((i+1)); done; echo x > f; ln f /io/output/z")
 		s, layout, _ := c.start(t)
 		end(t, s)

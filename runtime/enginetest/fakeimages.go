@@ -196,7 +196,7 @@ func readContext(spec runtime.BuildSpec) (content []byte, instructions []string,
 			return nil, nil, fault.New(fault.Build, "the build failed: there is no such Dockerfile in the build context")
 		}
 		if err != nil {
-			return nil, nil, fault.Wrap(fault.Build, err, "the build context is no tar")
+			return nil, nil, fault.Wrap(fault.Build, err, "the build context isn't a tar")
 		}
 		if path.Clean(header.Name) != name {
 			continue

@@ -51,8 +51,8 @@ func TestParseReportRefuses(t *testing.T) {
 	raw := string(good.Append(nil))
 	swap := func(old, new string) string { return strings.Replace(raw, old, new, 1) }
 	for name, text := range map[string]string{
-		"what is no JSON":           "forged",
-		"what is no object":         "[]",
+		"what isn't JSON":           "forged",
+		"what isn't an object":      "[]",
 		"an empty object":           "{}",
 		"null":                      "null",
 		"something behind it":       raw + raw,
@@ -90,7 +90,7 @@ func TestParseReportRefuses(t *testing.T) {
 		"an absurd signal":          swap(`"exit_code":143,"signal":15`, `"exit_code":228,"signal":100`),
 		"an end without a start":    swap(`"start_error":""`, `"start_error":"x"`),
 		"a long start error":        swap(`"start_error":""`, `"start_error":"`+strings.Repeat("x", 1000)+`"`),
-		"bytes that are no text":    swap(`"start_error":""`, "\"start_error\":\"\xff\""),
+		"bytes that aren't text":    swap(`"start_error":""`, "\"start_error\":\"\xff\""),
 	} {
 		t.Run(name, func(t *testing.T) {
 			if r, err := ParseReport([]byte(text)); !fault.Is(err, fault.Input) {

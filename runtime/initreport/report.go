@@ -179,7 +179,7 @@ func appendInt(b []byte, key string, n int64) []byte {
 	return strconv.AppendInt(append(b, key...), n, 10)
 }
 
-// appendString writes a JSON string; bytes that are no UTF-8 become U+FFFD.
+// appendString writes a JSON string; bytes that aren't UTF-8 become U+FFFD.
 func appendString(b []byte, key, s string) []byte {
 	b = append(append(b, key...), '"')
 	for _, r := range s {

@@ -45,7 +45,7 @@ func TestAppendCutsTheStartError(t *testing.T) {
 	for name, text := range map[string]string{
 		"a long text":                        strings.Repeat("x", 10_000),
 		"a rune across the limit":            strings.Repeat("x", MaxStartError-1) + "é",
-		"bytes that are no UTF-8":            strings.Repeat("\xff", 1000),
+		"bytes that aren't UTF-8":            strings.Repeat("\xff", 1000),
 		"control characters, six bytes each": strings.Repeat("\x00", 1000),
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -20,7 +20,7 @@ const (
 	dismissalTime = time.Second
 )
 
-// dialControl connects to a socket and says that we are here; "" is no socket.
+// dialControl connects to a socket and says that we are here; "" isn't a socket.
 func dialControl(path string) control {
 	if path == "" {
 		return -1

@@ -31,7 +31,7 @@ func TestLookup(t *testing.T) {
 		{"a missing directory is passed over", "only-b", "missing:here:b", "b/only-b", nil},
 		{"one that can't be executed is passed over", "better-in-b", "a:b", "b/better-in-b", nil},
 		{"one that can't be executed, and no other", "never", "a:b", "", syscall.EACCES},
-		{"a directory is no program", "directory", "a:b", "", syscall.EACCES},
+		{"a directory isn't a program", "directory", "a:b", "", syscall.EACCES},
 		{"an empty directory is the working one", "here", "a::b", "./here", nil},
 		{"a name with a slash is not searched for", "b/both", "a", "b/both", nil},
 		{"nowhere", "only-b", "a", "", errNotFound},

@@ -27,7 +27,7 @@ func TestExitCodes(t *testing.T) {
 	}{
 		{"success", []string{"--", "/probe", "exit", "0"}, 0, 0, ""},
 		{"a failure keeps its code", []string{"--", "/probe", "exit", "42"}, 42, 0, ""},
-		{"a code above 128 is no signal", []string{"--", "/probe", "exit", "137"}, 137, 0, ""},
+		{"a code above 128 isn't a signal", []string{"--", "/probe", "exit", "137"}, 137, 0, ""},
 		{"a signal is 128 and its number", []string{"--", "/probe", "kill", "0", "9"}, 137, 9, ""},
 		{"no such path", []string{"--", "/missing", "x"}, 127, 0, "/missing: not found"},
 		{"no such name", []string{"--", "missing"}, 127, 0, "missing: not found in the PATH /"},

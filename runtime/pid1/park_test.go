@@ -198,7 +198,7 @@ func TestParkEndsWithItsHost(t *testing.T) {
 			t.Errorf("%+v", r)
 		}
 	})
-	t.Run("that sends what is no start", func(t *testing.T) {
+	t.Run("that sends what isn't a start", func(t *testing.T) {
 		var told []byte
 		r := sandbox{program: parked("/probe", "exit", "42")}.runWith(t, func(c *net.UnixConn) {
 			fmt.Fprint(c, framed("\x00\x009\x00"))

@@ -12,7 +12,7 @@ const (
 	maxPairs   = 64
 	maxBacklog = 512 // connections that wait for a place
 
-	arrivalSlot = maxPairs // in events, what is no pair but a listener
+	arrivalSlot = maxPairs // in events, what isn't a pair but a listener
 
 	// connectPatience is for an orchestrator that restarts: it comes back at the same
 	// path, and until then the socket is missing or refuses.

@@ -42,11 +42,11 @@ func TestReportFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, path := range map[string]string{
-		"that is missing is not made":     filepath.Join(dir, "missing"),
-		"that is a link is not followed":  link,
-		"that is a pipe is not opened":    fifo,
-		"that is a directory is no file":  dir,
-		"that is a device is not written": "/dev/null",
+		"that is missing is not made":      filepath.Join(dir, "missing"),
+		"that is a link is not followed":   link,
+		"that is a pipe is not opened":     fifo,
+		"that is a directory isn't a file": dir,
+		"that is a device is not written":  "/dev/null",
 	} {
 		t.Run(name, func(t *testing.T) {
 			if f := openReport(path); f != -1 {

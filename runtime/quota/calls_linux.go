@@ -108,7 +108,7 @@ func attributes(f *os.File) (attr attributeSet, err error) {
 	return attr, ioctl(f, getAttributes, &attr)
 }
 
-// setProject sets a file's project, and has what is made in a directory inherit it. 0 is no project.
+// setProject sets a file's project, and has what is made in a directory inherit it. 0 isn't a project.
 func setProject(f *os.File, id uint32) error {
 	attr, err := attributes(f)
 	if err != nil {

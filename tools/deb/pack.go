@@ -117,7 +117,7 @@ func debianVersion(version string) (string, error) {
 	}
 	m := described.FindStringSubmatch(version)
 	if m == nil {
-		return "", fmt.Errorf("%q is no version such as v1.2.3, v1.2.3-rc1 or v1.2.3-4-g0123abc", version)
+		return "", fmt.Errorf("%q isn't a version such as v1.2.3, v1.2.3-rc1 or v1.2.3-4-g0123abc", version)
 	}
 	v := m[1]
 	if m[2] != "" {

@@ -18,7 +18,7 @@ type evidence struct {
 	Observation
 	check   string   // the id of the check that judges
 	card    *au.Card // nil unless --describe printed one that can be used
-	cardErr error    // why it is no valid one
+	cardErr error    // why it isn't a valid one
 	outputs map[Scenario]outcome
 }
 

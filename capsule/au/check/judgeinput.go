@@ -101,7 +101,7 @@ var crashPhrases = []string{
 	"terminate called after", "something went wrong", "exception in thread",
 }
 
-// messageProblem says why stderr is no message for a person, or "".
+// messageProblem says why stderr isn't a message for a person, or "".
 func messageProblem(run Run) string {
 	message := bytes.ToLower(bytes.TrimSpace(run.StderrTail))
 	switch {

@@ -96,7 +96,7 @@ type Starter interface {
 // Trial is one start of a unit for observation.
 type Trial struct {
 	Scenario    Scenario
-	Stdin       io.Reader     // read to its end before the unit starts; nil is no input
+	Stdin       io.Reader     // read to its end before the unit starts; nil isn't an input
 	Open        bool          // a stdin that stays open and silent, instead of none, if the Starter can do that
 	Args        []string      // without the program's name
 	Env         []string      // NAME=value

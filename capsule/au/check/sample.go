@@ -43,7 +43,7 @@ func sampleFor(card *au.Card) []byte {
 	return nil
 }
 
-// noFormat returns bytes that begin as no format does, and are no text.
+// noFormat returns bytes that begin as no format does, and aren't text.
 func noFormat() []byte {
 	raw := make([]byte, 1024)
 	next := byte(0x9b)

@@ -23,7 +23,7 @@ const (
 	canaryVariable = "AOD_CHECK_CANARY"
 
 	missingModel = "/models/no-such-model"
-	// climbingModel leads to a file that every sandbox has, and that is no model.
+	// climbingModel leads to a file that every sandbox has, and that isn't a model.
 	climbingModel = "/tmp/../etc/hosts"
 )
 

@@ -347,7 +347,7 @@ func word(goType string) string {
 	return goType
 }
 
-// What the library says of a failure may quote values: a text that is no number, the name of a
+// What the library says of a failure may quote values: a text that isn't a number, the name of a
 // member that an expression made, the whole of what has no members.
 var (
 	noNumber = lazyregexp.New(`(?s)^invalid operation: (int|float)\(.*\)$`)

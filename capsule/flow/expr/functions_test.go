@@ -47,7 +47,7 @@ func TestFunctionsAtTheirEdges(t *testing.T) {
 		"fromJSON('1e2')":                           int64(100),
 		"fromJSON(' null ')":                        nil,
 		"min([])":                                   nil,
-		"max([], [])":                               fault.Input, // two lists are no numbers
+		"max([], [])":                               fault.Input, // two lists aren't numbers
 		"min(2, 1.5, 3)":                            1.5,
 		"max(1, 1.0)":                               int64(1),
 		"max([9007199254740992, 9007199254740993])": int64(9007199254740993),

@@ -17,7 +17,7 @@ import (
 const maxDepth = strictjson.MaxDepth - 8
 
 var (
-	errFinite = errors.New("the result is no finite number")
+	errFinite = errors.New("the result isn't a finite number")
 	errDeep   = fmt.Errorf("the result is nested more than %d deep", maxDepth)
 )
 
@@ -147,7 +147,7 @@ func (m *meter) plain(value any) (any, error) {
 	case reflect.Slice, reflect.Array:
 		return m.plainList(kind)
 	case reflect.Func, reflect.Chan, reflect.UnsafePointer:
-		return nil, errors.New("the result is no value that JSON can hold")
+		return nil, errors.New("the result isn't a value that JSON can hold")
 	}
 	return value, nil
 }
@@ -193,7 +193,7 @@ func ofNumber(n json.Number) (any, error) {
 }
 
 // textOf writes a value into a text of at most so many bytes: nothing where it is nil, as JSON
-// where it is no text.
+// where it isn't text.
 func textOf(value any, most int) (string, error) {
 	switch v := value.(type) {
 	case nil:

@@ -7,7 +7,7 @@ import (
 	"slices"
 )
 
-var errOverflow = errors.New("the result is no whole number below 2^63")
+var errOverflow = errors.New("the result isn't a whole number below 2^63")
 
 // integer returns a whole number.
 func integer(value any) (int64, bool) {

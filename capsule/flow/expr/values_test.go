@@ -37,7 +37,7 @@ func TestValuesOfGo(t *testing.T) {
 		"a list of nothing":     {[]string{}, []any{}},
 		"an array":              {[2]int{1, 2}, []any{int64(1), int64(2)}},
 		"groups":                {map[any][]any{1: {"a"}, "b": {1}}, map[string]any{"1": []any{"a"}, "b": []any{int64(1)}}},
-		"text that is no UTF-8": {"a\xff", "a\uFFFD"},
+		"text that isn't UTF-8": {"a\xff", "a\uFFFD"},
 		"a file":                {doc{"a"}, doc{"a"}},
 	} {
 		got, err := Values([]any{c.given})
@@ -98,7 +98,7 @@ func TestPlacesOfAValue(t *testing.T) {
 			t.Errorf("%v has the line %d", f, f.Line)
 		}
 	}
-	want := []string{"flow.yaml /top/a~1b/1 column 1:", "flow.yaml /top/deep/~0 line 2, column 12 of the text:", "flow.yaml /top/n the result is no finite number"}
+	want := []string{"flow.yaml /top/a~1b/1 column 1:", "flow.yaml /top/deep/~0 line 2, column 12 of the text:", "flow.yaml /top/n the result isn't a finite number"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}

@@ -61,7 +61,7 @@ func (s *streamed) isStream() bool { return s.ok() && s.media == httpwire.TypeEv
 func (e *examiner) post(ctx context.Context, asked agenthttp.Request) answer {
 	body, err := strictjson.Encode(withoutEmpty{asked})
 	if err != nil {
-		return answer{asked: asked, problem: "the inputs are no JSON object"}
+		return answer{asked: asked, problem: "the inputs aren't a JSON object"}
 	}
 	a := e.ask(ctx, http.MethodPost, agenthttp.SyncPath, body)
 	a.asked = asked
@@ -128,7 +128,7 @@ func (e *examiner) open(ctx context.Context, asked agenthttp.Request) (s streame
 	s.asked = asked
 	body, err := strictjson.Encode(withoutEmpty{asked})
 	if err != nil {
-		s.problem = "the inputs are no JSON object"
+		s.problem = "the inputs aren't a JSON object"
 		return s
 	}
 	began := e.now()

@@ -67,7 +67,7 @@ func refusing(status int, document func(asked agenttest.Asked) any) func(*agentt
 }
 
 var breaches = []breach{
-	{"health", "health is no JSON", func(a *agenttest.Agent) {
+	{"health", "health isn't JSON", func(a *agenttest.Agent) {
 		a.Health = func(w http.ResponseWriter) { _, _ = io.WriteString(w, "fine") }
 	}},
 	{"health", "health fails", func(a *agenttest.Agent) { a.Health = func(w http.ResponseWriter) { w.WriteHeader(500) } }},

@@ -127,7 +127,7 @@ func judgeStarted(s *streamed) (Verdict, string) {
 		}
 		f, err := document.Read([]byte(m.Data))
 		if err != nil {
-			return NotApplicable, "its data is no JSON object"
+			return NotApplicable, "its data isn't a JSON object"
 		}
 		if why := document.EchoesID(f, s.ids()); why != "" {
 			return Fail, why
@@ -260,7 +260,7 @@ func terminalOf(s *streamed) (subject, string) {
 	case s.raw == nil:
 		return subject{}, noTerminal
 	case s.docErr != nil:
-		return subject{}, "its data is no JSON object"
+		return subject{}, "its data isn't a JSON object"
 	}
 	return subject{s.doc, s.ids(), document.Terminal}, ""
 }

@@ -22,7 +22,7 @@ the disk.
 It has neither the server's token nor secrets.`,
 		Example: "  aod backup aod-$(date +%F).tar.gz\n" +
 			"  aod backup --replace --data /var/lib/aod /mnt/backup/aod.tar.gz",
-		Args:    cli.Exactly(1, "the file to write"),
+		Args: cli.Exactly(1, "the file to write"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			to := backup.Target{File: args[0], Replace: replace}
 			report, err := backup.Write(cmd.Context(), env.Home(), to, env.Version)

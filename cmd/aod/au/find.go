@@ -44,7 +44,7 @@ func loadAU(env *cli.Env, target string) (*capsule.Capsule, error) {
 	return c, nil
 }
 
-// isImageName reports whether a target that is no file must be an image: names of units
+// isImageName reports whether a target that isn't a file must be an image: names of units
 // contain neither of these.
 func isImageName(target string) bool {
 	return strings.ContainsAny(target, ":/@") && !strings.HasPrefix(target, ".") && !strings.HasPrefix(target, "/")

@@ -40,7 +40,7 @@ func mustLoad(t *testing.T, g given) *Config {
 	return c
 }
 
-// flagSet parses a command line; as in the program, some flags are no settings.
+// flagSet parses a command line; as in the program, some flags aren't settings.
 func flagSet(t *testing.T, args []string) *pflag.FlagSet {
 	t.Helper()
 	fs := pflag.NewFlagSet("aod", pflag.ContinueOnError)
@@ -56,7 +56,7 @@ func flagSet(t *testing.T, args []string) *pflag.FlagSet {
 func findings(t *testing.T, err error) []string {
 	t.Helper()
 	if !fault.Is(err, fault.Input) {
-		t.Fatalf("it is no Input fault: %v", err)
+		t.Fatalf("it isn't an Input fault: %v", err)
 	}
 	var lines []string
 	for _, f := range fault.Public(err).Findings {

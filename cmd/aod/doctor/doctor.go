@@ -150,7 +150,7 @@ func olderVersion(version, than string) bool {
 
 func versionParts(version string) (major, minor int) {
 	left, right, _ := strings.Cut(version, ".")
-	major, _ = strconv.Atoi(left)  // a text that is no number is 0, the oldest version
+	major, _ = strconv.Atoi(left)  // a text that isn't a number is 0, the oldest version
 	minor, _ = strconv.Atoi(right) // likewise
 	return major, minor
 }

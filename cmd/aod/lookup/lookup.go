@@ -130,7 +130,7 @@ func here(env *cli.Env, name string) string {
 	return path(dir)
 }
 
-// path writes a directory so that it is no name.
+// path writes a directory so that it isn't a name.
 func path(dir string) string {
 	if IsName(dir) {
 		return "." + string(filepath.Separator) + dir

@@ -26,7 +26,7 @@ type graphNode struct {
 	took   time.Duration // 0 while it goes on
 }
 
-// underWay is the state of a step whose call goes on. It is no step's in a record.
+// underWay is the state of a step whose call goes on. It isn't a step's in a record.
 const underWay api.StepState = "running"
 
 // tally counts steps by their states.

@@ -72,7 +72,7 @@ func spoken(answers []string, form json.RawMessage, text string) (action string,
 	schema, _ := contract.Compile(form)
 	if schema == nil || !slices.Contains(answers, handoff.Reply) {
 		return "", nil, &run.Denied{
-			Reason: fmt.Sprintf("%q is no answer to the question", text),
+			Reason: fmt.Sprintf("%q isn't an answer to the question", text),
 			Hint:   "it takes " + strings.Join(answers, ", "),
 		}
 	}

@@ -36,7 +36,7 @@ var errChanged = errors.New("a file changed")
 
 // Watch does something with a unit's directory, and does it again after each change of the
 // unit or of other files. A change ends what goes on: its result would be that of a state that
-// is gone. It returns when ctx ends, which is no error.
+// is gone. It returns when ctx ends, which isn't an error.
 func Watch(ctx context.Context, env *cli.Env, name string, files []string, do func(context.Context) error) error {
 	if env.Server != "" {
 		return fault.New(fault.Input, "--watch is for this machine").

@@ -26,7 +26,7 @@ func TestWhatItDoes(t *testing.T) {
 		stdout string
 		stderr string
 	}{
-		{"bytes that are no text", nil, strings.NewReader("\x00\xff\n"), exitSuccess, "{\n  \"input_size\": 3,\n  \"sha256\": \"712450d3c4a79eea9509e75dc1dacdeff58034df538536cfae2da882bd8a0c50\"\n}\n", ""},
+		{"bytes that aren't text", nil, strings.NewReader("\x00\xff\n"), exitSuccess, "{\n  \"input_size\": 3,\n  \"sha256\": \"712450d3c4a79eea9509e75dc1dacdeff58034df538536cfae2da882bd8a0c50\"\n}\n", ""},
 		{"no bytes at all", nil, strings.NewReader(""), exitSuccess, "{\n  \"input_size\": 0,\n  \"sha256\": \"e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855\"\n}\n", ""},
 		{"a flag that it doesn't have", []string{"--secret=hunter2"}, nil, exitInvalid, "", "Error: Invalid arguments. Expected none, or --describe alone\n"},
 		{"more than --describe", []string{"--describe", "hunter2"}, nil, exitInvalid, "", "Error: Invalid arguments. Expected none, or --describe alone\n"},

@@ -117,7 +117,7 @@ func Read(file string, from io.Reader) (*Player, error) {
 			continue
 		}
 		if err := p.add(lines.Bytes()); err != nil {
-			return nil, fault.New(fault.Input, "%s:%d: it is no line of a cassette: %s", file, n, err).
+			return nil, fault.New(fault.Input, "%s:%d: it isn't a line of a cassette: %s", file, n, err).
 				WithHint("record it anew")
 		}
 	}

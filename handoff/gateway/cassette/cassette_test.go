@@ -51,7 +51,7 @@ func TestEqualRequestsHaveOneKey(t *testing.T) {
 		}
 	}
 	if _, err := KeyOf(request(`{`)); err == nil {
-		t.Error("it is no JSON")
+		t.Error("it isn't JSON")
 	}
 }
 

@@ -98,7 +98,7 @@ func (c *Client) fetchCard(ctx context.Context) ([]byte, error) {
 func readCard(raw []byte, base *url.URL) (Card, error) {
 	var w cardWire
 	if err := json.Unmarshal(raw, &w); err != nil {
-		return Card{}, broken(RuleCard, "its card is no object with the members of a card")
+		return Card{}, broken(RuleCard, "its card isn't an object with the members of a card")
 	}
 	for _, extension := range w.Capabilities.Extensions {
 		if extension.Required {

@@ -21,7 +21,7 @@ import (
 // Bounds of what is read from an agent, in bytes.
 const (
 	MaxCard    = 1 << 20   // its card
-	MaxAnswer  = 16 << 20  // an answer that is no stream
+	MaxAnswer  = 16 << 20  // an answer that isn't a stream
 	MaxEvent   = 9 << 20   // an event of a stream
 	MaxStream  = 256 << 20 // a stream as a whole
 	MaxTask    = 32 << 20  // what the parts of a task hold together
@@ -181,8 +181,8 @@ func (x *exchange) checked(raw []byte) ([]byte, error) {
 		return nil, nil // what needs one says so
 	}
 	if err := strictjson.Check(raw, strictjson.Rules{Ambiguous: true, Unbounded: true, Values: maxValues}); err != nil {
-		return nil, x.breaks(RuleAnswer, "an answer is no JSON document of at most %d values and %d levels", maxValues,
-			strictjson.MaxDepth)
+		return nil, x.breaks(RuleAnswer, "an answer isn't a JSON document of at most %d values and %d levels",
+			maxValues, strictjson.MaxDepth)
 	}
 	return bytes.ReplaceAll(bytes.ReplaceAll(raw, []byte("\n"), []byte(" ")), []byte("\r"), []byte(" ")), nil
 }

@@ -226,7 +226,7 @@ func partOf(w *a2a.Part) (p Part, err error) {
 		p.Text = &text
 	case a2a.Data:
 		if p.Data, err = json.Marshal(content.Value); err != nil {
-			return p, broken(RuleAnswer, "the data of a part is no JSON")
+			return p, broken(RuleAnswer, "the data of a part isn't JSON")
 		}
 	case a2a.Raw:
 		p.Raw = content

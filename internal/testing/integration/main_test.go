@@ -42,7 +42,7 @@ func TestMain(m *testing.M) {
 	// The reaper would be an image from a registry. What is made here is removed here.
 	os.Setenv("TESTCONTAINERS_RYUK_DISABLED", "true")
 	if _, err := os.Stat("/.dockerenv"); err == nil {
-		// Some machines have that file and are no containers of the engine that they use.
+		// Some machines have that file and aren't containers of the engine that they use.
 		setDefault("TESTCONTAINERS_HOST_OVERRIDE", "127.0.0.1")
 	}
 	code := m.Run()

@@ -52,7 +52,7 @@ var streams = []struct {
 	{"a message without an end is none", "data: a\n\ndata: b\n", []Event{message("message", "a", "")}},
 	{"a name that is given twice", "event: a\nevent: b\ndata: 1\n\n", []Event{message("b", "1", "")}},
 	{"a colon in the data", "data: a: b\n\n", []Event{message("message", "a: b", "")}},
-	{"what is no UTF-8", "data: a\xffb\xe2\x82c\xed\xa0\x80\xf0\x9f\x98\n\n", []Event{message("message", "a\ufffdb\ufffdc\ufffd\ufffd\ufffd\ufffd", "")}},
+	{"what isn't UTF-8", "data: a\xffb\xe2\x82c\xed\xa0\x80\xf0\x9f\x98\n\n", []Event{message("message", "a\ufffdb\ufffdc\ufffd\ufffd\ufffd\ufffd", "")}},
 	{"characters that break off", "data: \xf0\x90\x8d|\xe0\xa0|\xed\x9f|\xf4\x8f\xbf|\xc2\n\n", []Event{message("message", "\ufffd|\ufffd|\ufffd|\ufffd|\ufffd", "")}},
 	{"bytes that begin none", "data: \xf4\x90|\xe0\x9f|\xc0\x80|\xf5\n\n", []Event{message("message", "\ufffd\ufffd|\ufffd\ufffd|\ufffd\ufffd|\ufffd", "")}},
 	{"nothing", "", nil},

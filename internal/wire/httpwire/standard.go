@@ -71,7 +71,7 @@ func TakeExecution(f Fields, unit *string, files *map[string]string) error {
 		wrong = append(wrong, fault.Finding{Pointer: "/capsule", Message: "the field is not text"})
 	}
 	if Take(f, "files", files) != nil {
-		wrong = append(wrong, fault.Finding{Pointer: "/files", Message: "the field is no object of texts"})
+		wrong = append(wrong, fault.Finding{Pointer: "/files", Message: "the field isn't an object of texts"})
 	}
 	if len(wrong) > 0 {
 		return fault.New(fault.Input, "the body is not the shape of a request").

@@ -62,7 +62,7 @@ func TestABodyThatIsNotTheShape(t *testing.T) {
 	want := Unreadable{[]Violation{
 		{[]string{"body", "input"}, "the field is missing" + hint, "invalid_input"},
 		{[]string{"body", "capsule"}, "the field is not text" + hint, "invalid_input"},
-		{[]string{"body", "files"}, "the field is no object of texts" + hint, "invalid_input"},
+		{[]string{"body", "files"}, "the field isn't an object of texts" + hint, "invalid_input"},
 	}}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

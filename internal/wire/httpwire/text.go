@@ -25,7 +25,7 @@ func toText(raw []byte) []byte {
 	return text
 }
 
-// brokenPrefix returns how many bytes at the start of raw, which is no character, could
+// brokenPrefix returns how many bytes at the start of raw, which isn't a character, could
 // have become one.
 func brokenPrefix(raw []byte) int {
 	low, high, length := byte(0x80), byte(0xbf), 1

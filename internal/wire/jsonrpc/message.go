@@ -153,7 +153,7 @@ func (m *Message) readToken(meta []byte) error {
 	return nil
 }
 
-var errTwice = errors.New("a field stands twice, or it is no object")
+var errTwice = errors.New("a field stands twice, or it isn't an object")
 
 // fields returns those fields of an object that are asked for. They stand once, so that two readers see the same.
 func fields(object []byte, names ...string) (map[string][]byte, error) {

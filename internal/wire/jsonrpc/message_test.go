@@ -99,7 +99,7 @@ func FuzzRead(f *testing.F) {
 		m, err := Read(text)
 		if err != nil {
 			if !json.Valid(Refusal(m.ID, CodeInvalidRequest, err.Error())) {
-				t.Errorf("the refusal of %q is no JSON", text)
+				t.Errorf("the refusal of %q isn't JSON", text)
 			}
 			return
 		}

@@ -92,7 +92,7 @@ func (c *Cursor) fails(err error) bool {
 
 // Members yields the fields of an object in their order: each name, and the text of its
 // value without the space around it. The text must have been checked; one that is no
-// object yields nothing, and one that is no JSON yields what comes before the mistake.
+// object yields nothing, and one that isn't JSON yields what comes before the mistake.
 func Members(object []byte) iter.Seq2[string, []byte] {
 	return func(yield func(string, []byte) bool) {
 		c := NewCursor(object)

@@ -6,7 +6,7 @@ import (
 	"errors"
 )
 
-// ErrNotObject says that a path leads through a value that is no object.
+// ErrNotObject says that a path leads through a value that isn't an object.
 var ErrNotObject = errors.New("no object")
 
 // LineAt returns the line, from 1, of what a path of names leads to in a text, or of the

@@ -239,7 +239,7 @@ var habits = []struct {
 }{
 	{[]string{"'"}, "JSON strings stand in double quotes"},
 	{[]string{"/", "#"}, "JSON has no comments"},
-	{[]string{"NaN", "Infinity"}, "NaN and Infinity are no JSON numbers; use null or a string"},
+	{[]string{"NaN", "Infinity"}, "NaN and Infinity aren't JSON numbers; use null or a string"},
 	{[]string{"True", "False", "None"}, "JSON writes true, false and null"},
 }
 

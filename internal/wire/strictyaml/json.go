@@ -14,7 +14,7 @@ import (
 )
 
 // fromJSON reads a JSON text (RFC 8259) by that RFC, which the YAML library doesn't: it knows neither \/ nor surrogate
-// pairs, refuses tabs, and rounds numbers. The node is nil where the text is no JSON.
+// pairs, refuses tabs, and rounds numbers. The node is nil where the text isn't JSON.
 func fromJSON(file string, raw []byte) (*yaml.Node, *fault.Finding) {
 	if !json.Valid(raw) || !utf8.Valid(raw) {
 		return nil, nil

@@ -71,7 +71,7 @@ func (p *part) Note() {
 	p.run.Record.Egress = rows
 }
 
-// Hosts are no labels: programs choose them.
+// Hosts aren't labels: programs choose them.
 var (
 	descTunnels = prometheus.NewDesc("aod_egress_tunnels_total",
 		"Tunnels and requests to hosts by name that were let through.", nil, nil)

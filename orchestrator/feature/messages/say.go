@@ -27,7 +27,7 @@ func (f *Feature) SayOnce(
 // hear. One without an id gets one; its role is that of a user. The same message again under the same key
 // changes nothing, and another one is an Input fault; without a key each is stored. The error is a
 // NotFound fault for an unknown run, a Conflict fault for one that is over, a TooLarge fault beyond 1,000
-// messages or 16 MiB of them, and an Input fault for what is no message. Files can't be placed in a run
+// messages or 16 MiB of them, and an Input fault for what isn't a message. Files can't be placed in a run
 // that may have begun: they are an Input fault, and are removed in any case. It returns the message as it
 // was given, with its id and its time.
 func (f *Feature) Say(

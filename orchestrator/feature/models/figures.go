@@ -41,7 +41,7 @@ func (f *figures) collectors() []prometheus.Collector {
 }
 
 // asked counts a request for a model, also one that isn't listed. A name that the operator doesn't know
-// is no label.
+// isn't a label.
 func (f *figures) asked(c api.ModelCall) {
 	model := c.Model
 	if c.Provider == "" {

@@ -51,7 +51,7 @@ type exchange struct {
 	ID      string          `json:"id"`               // of the call in the books
 	Prefix  *prefix         `json:"prefix,omitempty"` // its messages come before those of the request
 	Request json.RawMessage `json:"request,omitempty"`
-	Answer  json.RawMessage `json:"answer,omitempty"` // a text where it is no JSON, such as a stream
+	Answer  json.RawMessage `json:"answer,omitempty"` // a text where it isn't JSON, such as a stream
 	Cut     bool            `json:"cut,omitempty"`    // the answer, or all of it, was too long
 }
 

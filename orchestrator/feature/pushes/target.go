@@ -133,7 +133,7 @@ func whyNoURL(address string, u *url.URL, err error) (message, hint string) {
 	case !isVisible(address):
 		return "it has a character that isn't visible ASCII", "encode it, such as %20 for a space"
 	case err != nil || u.Opaque != "" || u.Host == "" && u.Scheme != "":
-		return "it is no address", "write https://HOST/PATH"
+		return "it isn't an address", "write https://HOST/PATH"
 	case u.Scheme != "http" && u.Scheme != "https":
 		return "it doesn't begin with https://", "write https://HOST/PATH"
 	case u.User != nil:

@@ -112,7 +112,7 @@ func (agenticUnit) adopt(_ *execution, spec *runtime.Spec) {
 	spec.Filter, spec.Stdio = &runtime.Filter{}, &runtime.Stdio{}
 }
 
-// stdinFrom makes an input file the program's stdin; "" is no input at all.
+// stdinFrom makes an input file the program's stdin; "" isn't an input at all.
 func stdinFrom(name string) *runtime.Stdio {
 	if name == "" {
 		return &runtime.Stdio{}

@@ -39,7 +39,7 @@ type cards struct {
 // ask returns the model card of an Agentic Unit, which is asked once for each version.
 func (c *cards) ask(ctx context.Context, u *unit.Unit) (json.RawMessage, error) {
 	if _, err := c.stdinBytes(u); err != nil {
-		return nil, fault.New(fault.Input, "%q is no Agentic Unit: it has no model card", u.Name).
+		return nil, fault.New(fault.Input, "%q isn't an Agentic Unit: it has no model card", u.Name).
 			WithHint("`aod describe %s` shows its contract", u.Name)
 	}
 	return c.whenBuilt(ctx, u, func() (json.RawMessage, error) {
@@ -74,7 +74,7 @@ func (c *cards) whenBuilt(
 // stdinBytes returns how much a unit takes on stdin, or an Input fault for one that takes none.
 func (c *cards) stdinBytes(u *unit.Unit) (int64, error) {
 	if !isAgenticUnit(u) {
-		return 0, fault.New(fault.Input, "%q is no Agentic Unit: it doesn't read stdin", u.Name).
+		return 0, fault.New(fault.Input, "%q isn't an Agentic Unit: it doesn't read stdin", u.Name).
 			WithHint("`aod run` runs units of every kind")
 	}
 	return cmp.Or(c.machine.opts.Units[u.Name].StdinBytes, au.DefaultStdinBytes), nil

@@ -330,7 +330,7 @@ func TestAFailureTellsItsOwnReason(t *testing.T) {
 		{"in another form", `{"error":["no","rows"]}`, 4, api.CapsuleError, "", "exit code 4"},
 		{"without a message", `{"error":{"type":"ValueError"}}`, 4, api.CapsuleError, "", "exit code 4"},
 		{"with a message of another type", `{"error":{"type":"ValueError","message":7}}`, 4, api.CapsuleError, "", "exit code 4"},
-		{"in something that is no JSON", `{"error":"no rows"`, 4, api.CapsuleError, "", "exit code 4"},
+		{"in something that isn't JSON", `{"error":"no rows"`, 4, api.CapsuleError, "", "exit code 4"},
 		{"at too great a length", `{"error":{"type":"` + long + `","message":"` + long + `"}}`, 3, api.CapsuleError, "é", "é"},
 		{"in too large a file", `{"error":"no rows","more":"` + strings.Repeat("x", 1<<20) + `"}`, 4, api.CapsuleError, "", "exit code 4"},
 		{"of a broken contract", `{"error":{"type":"ContractError","message":"n must be integer"}}`, 1, api.ContractViolation, "ContractError", "n must be integer"},

@@ -261,7 +261,7 @@ func (c *Containers) Tools(ctx context.Context, u *unit.Unit, observe func(run.E
 }
 
 // Try starts a unit once, always without a network, and returns what it did. A failure of the
-// unit is no error.
+// unit isn't an error.
 func (c *Containers) Try(ctx context.Context, u *unit.Unit, trial Trial) (Observed, error) {
 	return c.trials.try(ctx, u, trial)
 }

@@ -29,7 +29,7 @@ type lookups struct {
 	kept    sync.Map // of api.AgentProgram that this process wrote, by file
 }
 
-// of returns what is known of a unit's program; nil: nobody has looked yet, or it is no wrapped
+// of returns what is known of a unit's program; nil: nobody has looked yet, or it isn't a wrapped
 // agent.
 func (l *lookups) of(u *unit.Unit, image string) *api.AgentProgram {
 	var found api.AgentProgram
@@ -71,7 +71,7 @@ func (l *lookups) note(u *unit.Unit, image string, start capsule.AgentStart, end
 var lacks = []string{"not found", "no such file or directory", "permission denied", "exec format error"}
 
 // file is where a lookup is kept: by the image, the name that is looked up and what is searched.
-// It is "" for a unit that is no wrapped agent, and for one whose image isn't known.
+// It is "" for a unit that isn't a wrapped agent, and for one whose image isn't known.
 func (l *lookups) file(u *unit.Unit, image string) string {
 	c, err := wrappedOf(u)
 	if err != nil || image == "" {

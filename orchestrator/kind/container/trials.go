@@ -21,7 +21,7 @@ import (
 // Trial is one start of an Agentic Unit that shows what the unit does. It is not checked
 // against the unit's model card.
 type Trial struct {
-	Stdin io.Reader // read to its end before the unit starts; nil is no input
+	Stdin io.Reader // read to its end before the unit starts; nil isn't an input
 	// Open gives the unit a stdin that stays open and empty, instead of none. It is a pipe: a
 	// remote engine and some isolation runtimes can't have one, and give none.
 	Open        bool
@@ -49,7 +49,7 @@ type trials struct {
 }
 
 // try starts a unit once, always without a network, and returns what it did. A failure of the
-// unit is no error.
+// unit isn't an error.
 func (t *trials) try(ctx context.Context, u *unit.Unit, trial Trial) (seen Observed, err error) {
 	if !isAgenticUnit(u) {
 		return seen, fault.New(fault.Input, "%q is a capsule, no Agentic Unit", u.Name)

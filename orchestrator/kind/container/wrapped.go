@@ -34,7 +34,7 @@ func (wrappedAgent) noun() string { return "agent" }
 func wrappedOf(u *unit.Unit) (*capsule.Capsule, error) {
 	c, ok := u.Definition.(*capsule.Capsule)
 	if !ok || c.Wrapped == nil {
-		return nil, fault.New(fault.Input, "%q is no wrapped agent", u.Name)
+		return nil, fault.New(fault.Input, "%q isn't a wrapped agent", u.Name)
 	}
 	return c, nil
 }
@@ -255,7 +255,7 @@ func noteWrapped(r *run.Run, output capsule.AgentOutput) {
 	record := &r.Record
 	record.AgentSession, record.AgentUsage, record.CostUSD = output.Session, output.Usage, output.CostUSD
 	if output.Skipped > 0 {
-		r.Warn("%d lines of the agent's output are no JSON objects, and were left out", output.Skipped)
+		r.Warn("%d lines of the agent's output aren't JSON objects, and were left out", output.Skipped)
 	}
 }
 

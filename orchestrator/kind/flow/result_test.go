@@ -63,7 +63,7 @@ func TestAnOutputThatBreaksItsContract(t *testing.T) {
 		"by a text that leads out":       {map[string]any{"docs": []any{fileOf("a", "A"), "../b"}}, []string{"/docs/1|it is a text"}},
 		"by both, at all places":         {map[string]any{"n": 1.5, "doc": "a", "docs": []any{"b"}}, []string{"/n|expected integer", "/doc|it is a text", "/docs/0|it is a text"}},
 		"by a file whose name is unfit":  {map[string]any{"doc": fileOf("a\x1b[31m", "A")}, []string{"|control character"}},
-		"by what is no JSON":             {map[string]any{"x": make(chan int)}, []string{"|can't be written as JSON"}},
+		"by what isn't JSON":             {map[string]any{"x": make(chan int)}, []string{"|can't be written as JSON"}},
 		"not by the name of a file only": {map[string]any{"doc": "a", "docs": []any{fileOf("a", "A")}}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -182,7 +182,7 @@ func TestHowTasksElsewhereEnd(t *testing.T) {
 	}
 	progress := slices.ContainsFunc(b.events, func(e run.Event) bool { return e.Progress != nil && e.Progress.Message == "at it" })
 	if !progress {
-		t.Error("its words are no progress")
+		t.Error("its words aren't progress")
 	}
 	b.load(far.URL, "  protocol: a2a\n")
 	b.file["schema.json"] = strings.Replace(a2aSchema, `"words"`, `"lacking": {"type": "string"}}, "required": ["lacking"], "minProperties": 1, "patternProperties": {"words"`, 1)

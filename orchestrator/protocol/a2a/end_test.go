@@ -51,7 +51,7 @@ func TestHowTasksEnd(t *testing.T) {
 	}
 }
 
-// The run goes on in the next process, so what it is now is no answer to who waits for its end.
+// The run goes on in the next process, so what it is now isn't an answer to who waits for its end.
 func TestWhoWaitsIsToldThatTheServerEnds(t *testing.T) {
 	w := newHarness(t, nil)
 	w.hold, w.leaves = true, true

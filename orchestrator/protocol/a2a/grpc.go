@@ -116,7 +116,7 @@ func first(meta metadata.MD, key string) string {
 	return ""
 }
 
-// look reads of a request what the SDK doesn't. A page of size 0 is no error here: the SDK's own
+// look reads of a request what the SDK doesn't. A page of size 0 isn't an error here: the SDK's own
 // clients ask for one where they mean that they don't care.
 func (g *grpcBinding) look(c *call, request any) {
 	if tenant, ok := request.(interface{ GetTenant() string }); ok && tenant.GetTenant() != "" {

@@ -15,7 +15,7 @@ const (
 	maxPage     = 100
 
 	badPageSize = "pageSize is from 1 to 100"
-	badState    = "status is no state of a task"
+	badState    = "status isn't a state of a task"
 )
 
 const (

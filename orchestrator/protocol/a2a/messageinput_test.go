@@ -186,7 +186,7 @@ func TestAnInteractiveAgentsContextIsItsSession(t *testing.T) {
 	}
 	first := at(turn("a", ""), "task", "contextId")
 	if _, known := w.sessions[first.(string)]; !known {
-		t.Fatalf("%v is no session", first)
+		t.Fatalf("%v isn't a session", first)
 	}
 	if second := at(turn("b", `,"contextId":"`+first.(string)+`"`), "task", "contextId"); second != first || w.submitted[1].Session != first {
 		t.Errorf("%v %+v", second, w.submitted[1])

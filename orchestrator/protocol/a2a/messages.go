@@ -210,7 +210,7 @@ func (x *messages) converse(ctx context.Context, agent Agent, sub *spool.Submiss
 		session, err := x.svc.Session(ctx, sub.Context)
 		if fault.Is(err, fault.NotFound) || err == nil && session.Unit != agent.Name {
 			return false, refuse(badParams,
-				"the context is no session of this agent: leave contextId out, and the answer has that of a new one")
+				"the context isn't a session of this agent: leave contextId out, and the answer has that of a new one")
 		}
 		sub.Session = sub.Context
 		return false, err

@@ -145,7 +145,7 @@ func refusedCases() []refusedCase {
 			sends(`{"url":"http://canary/x"}`, `{"kind":"file","file":{"uri":"http://canary/x"}}`, `{"file":{"fileWithUri":"http://canary/x"}}`),
 		refusedCase{name: "a media type that no text has", code: -32005, status: 400, reason: "CONTENT_TYPE_NOT_SUPPORTED"}.
 			sends(`{"text":"canary","mediaType":"image/png"}`, "", ""),
-		refusedCase{name: "data that is no object", code: -32005, status: 400, reason: "CONTENT_TYPE_NOT_SUPPORTED"}.
+		refusedCase{name: "data that isn't an object", code: -32005, status: 400, reason: "CONTENT_TYPE_NOT_SUPPORTED"}.
 			sends(`{"data":[1]}`, "", ""),
 		text(refusedCase{name: "a body of another type", header: []string{"Content-Type: text/plain"}, code: -32005, status: 415, reason: "CONTENT_TYPE_NOT_SUPPORTED"}),
 		text(refusedCase{name: "a version of nobody", header: []string{"A2A-Version: 99.0"}, code: -32009, status: 400, reason: "VERSION_NOT_SUPPORTED"}),
@@ -257,7 +257,7 @@ func TestEnvelopes(t *testing.T) {
 }
 
 // Clients that read nothing but streams would take an error with 200 for a stream without events. So says version 0.3,
-// and the protocol's compatibility kit takes an error for one when it is no stream.
+// and the protocol's compatibility kit takes an error for one when it isn't a stream.
 func TestAnErrorIsNoStream(t *testing.T) {
 	w := newHarness(t, nil)
 	ended(w)

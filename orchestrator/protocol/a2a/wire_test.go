@@ -291,7 +291,7 @@ func ofRPC(result wire) wire {
 		failure, hasError := envelope["error"]
 		switch {
 		case string(envelope["jsonrpc"]) != `"2.0"` || !hasID || hasResult == hasError || len(envelope) != 3:
-			return errors.New("it is no envelope")
+			return errors.New("it isn't an envelope")
 		case hasError:
 			return ofError(failure, "code", "message", "data")
 		case result == nil:

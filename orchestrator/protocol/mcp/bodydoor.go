@@ -36,7 +36,7 @@ func (d bodyDoor) carried(text []byte, revision string) (carried []byte, status 
 	switch {
 	case !json.Valid(text):
 		return nil, http.StatusBadRequest, jsonrpc.Refusal(nil, jsonrpc.CodeNoJSON,
-			"the body is no JSON, or more than that")
+			"the body isn't JSON, or more than that")
 	case text[0] != '[' && d.session:
 		return d.message(envelopeOf(text).heard(false))
 	case text[0] != '[':

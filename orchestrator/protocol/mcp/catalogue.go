@@ -22,7 +22,7 @@ type catalogue struct {
 
 	mu    sync.Mutex
 	tools map[string]*tool
-	told  map[string]bool // units that are no tools, and were logged
+	told  map[string]bool // units that aren't tools, and were logged
 }
 
 // tool is a tool with the unit behind it.
@@ -55,7 +55,7 @@ func (c *catalogue) refresh(ctx context.Context) (changed []*tool, gone []string
 		}
 		t, err := c.toolOf(ctx, w)
 		if err != nil {
-			c.opts.Logger.WarnContext(ctx, "unit is no tool", "unit", w.Unit, fault.LogAttr(err))
+			c.opts.Logger.WarnContext(ctx, "unit isn't a tool", "unit", w.Unit, fault.LogAttr(err))
 			if _, had := c.tools[name]; had {
 				delete(c.tools, name)
 				gone = append(gone, name)
@@ -119,7 +119,7 @@ func (c *catalogue) chosen(units []api.Unit) []Tool {
 	return tools
 }
 
-// tell warns of a unit that is no tool, once.
+// tell warns of a unit that isn't a tool, once.
 func (c *catalogue) tell(unit, message string, about ...any) {
 	if !c.told[unit] {
 		c.told[unit] = true

@@ -112,7 +112,7 @@ const (
 	cancels  = "cancel"
 )
 
-// answer is what a person says to a question. refusal says that it is no answer, so that the run can't go on. The
+// answer is what a person says to a question. refusal says that it isn't an answer, so that the run can't go on. The
 // error is an Input fault: something else was filled in than was asked for.
 func (e elicitation) answer(said *sdk.ElicitResult) (answer api.Answer, refusal *unanswered, err error) {
 	answer.By = "mcp"

@@ -9,7 +9,7 @@ import (
 	"github.com/agent-on-demand/aod/internal/wire/strictjson"
 )
 
-// lineDoor stands between a client at stdio and the SDK. The SDK ends at what is no message, and changes ids that
+// lineDoor stands between a client at stdio and the SDK. The SDK ends at what isn't a message, and changes ids that
 // it reads as numbers: it gets messages alone, with ids that are texts.
 type lineDoor struct {
 	asked asked
@@ -30,7 +30,7 @@ func newLineDoor(out io.Writer) *lineDoor {
 	return &lineDoor{out: out, asked: asked{ids: map[string]int{}, changed: make(chan struct{}, 1)}}
 }
 
-// take returns what the SDK reads of a line, which is JSON. What is no message is answered here.
+// take returns what the SDK reads of a line, which is JSON. What isn't a message is answered here.
 func (d *lineDoor) take(line []byte) []byte {
 	if bytes.TrimLeft(line, " \t\r")[0] != '[' {
 		return append(d.message(envelopeOf(line).withParams()), '\n')
@@ -100,7 +100,7 @@ func (d *lineDoor) message(text []byte) []byte {
 	return carried
 }
 
-// refuse answers what is no message. Whether the client takes it is found out by the next answer.
+// refuse answers what isn't a message. Whether the client takes it is found out by the next answer.
 func (d *lineDoor) refuse(id []byte, why string) {
 	d.write(jsonrpc.Refusal(id, jsonrpc.CodeInvalidRequest, why))
 }

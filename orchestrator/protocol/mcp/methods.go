@@ -11,7 +11,7 @@ import (
 	"github.com/agent-on-demand/aod/internal/wire/strictjson"
 )
 
-// methods are those of sessions. The SDK answers others over HTTP with a text that is no message.
+// methods are those of sessions. The SDK answers others over HTTP with a text that isn't a message.
 var methods = []string{
 	"initialize", "ping", "tools/list", "tools/call", "resources/list", "resources/read", "resources/templates/list",
 	"resources/subscribe", "resources/unsubscribe", "prompts/list", "prompts/get", "completion/complete",

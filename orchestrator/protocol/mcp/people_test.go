@@ -224,7 +224,7 @@ func TestHostileAnswersAreNotTaken(t *testing.T) {
 	}
 }
 
-// isNotTaken has a person say what is no answer. A client that has to come back sees that by itself.
+// isNotTaken has a person say what isn't an answer. A client that has to come back sees that by itself.
 func isNotTaken(t *testing.T, to func(*testing.T, *Server) sdk.Transport, revision string, content map[string]any) {
 	t.Helper()
 	f := asking(whoAsks)

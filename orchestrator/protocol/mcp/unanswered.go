@@ -20,7 +20,7 @@ var (
 	}
 	gone      = &unanswered{"it asks a person, and its MCP client has gone", "call again, and stay until it is over"}
 	dismissed = &unanswered{"a person dismissed what it asks", "call again to be asked again"}
-	declined  = &unanswered{"a person declined, which is no answer to what it asks", "call again to be asked again"}
+	declined  = &unanswered{"a person declined, which isn't an answer to what it asks", "call again to be asked again"}
 	misfilled = &unanswered{
 		"its MCP client gave no answer that fits what it asks", "the answer has to keep requestedSchema; " + elsewhere,
 	}

@@ -212,7 +212,7 @@ def artifact(text=None, *, data=None, file=None, id=None, name=None, media_type=
 
     Parts with one id, by default the name, are one artifact. With append a part follows those before
     it, else it takes their place; last says that no more comes. What was shown stays with the run,
-    whatever its end is, and is no part of its result.
+    whatever its end is, and isn't part of its result.
     """
     from aod import told
 

@@ -163,7 +163,7 @@ def _connection_to(url, seconds):
             raise ValueError
         return http.client.HTTPConnection(parts.hostname, parts.port or 80, timeout=seconds)
     except ValueError:
-        raise HandoffUnavailable(f"AOD_URL is no http URL: {url!r}") from None
+        raise HandoffUnavailable(f"AOD_URL isn't an http URL: {url!r}") from None
 
 
 class _UnixConnection(http.client.HTTPConnection):

@@ -92,7 +92,7 @@ def _why_not_json(result):
         if isinstance(value, dict):
             strange = [key for key in value if not isinstance(key, str)]
             if strange:
-                return f"{where}: the key {strange[0]!r} is no string"
+                return f"{where}: the key {strange[0]!r} isn't a string"
         elif not isinstance(value, (list, tuple)) and not _is_json_scalar(value):
             shown = value if isinstance(value, float) else type(value).__name__
             return f"{where}: {shown} has no JSON form"
@@ -120,4 +120,4 @@ def _walk(result):
 
 
 def _refuse_constant(name):
-    raise ValueError(f"{name} is no JSON")
+    raise ValueError(f"{name} isn't JSON")

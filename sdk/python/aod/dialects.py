@@ -208,10 +208,10 @@ def _arguments(given):
         try:
             given = json_of(given) if given.strip() else {}
         except (ValueError, RecursionError) as error:
-            return {}, f"the arguments are no JSON: {error}"
+            return {}, f"the arguments aren't JSON: {error}"
     if given is None or given == []:
         given = {}
-    return (given, None) if isinstance(given, dict) else ({}, "the arguments are no JSON object")
+    return (given, None) if isinstance(given, dict) else ({}, "the arguments aren't a JSON object")
 
 
 def json_of(text):
@@ -220,7 +220,7 @@ def json_of(text):
 
 
 def _no_number(name):
-    raise ValueError(f"{name} is no number")
+    raise ValueError(f"{name} isn't a number")
 
 
 def _sent(raw, call):

@@ -83,7 +83,7 @@ class Files:
         kind = media_type(content)
         if kind:
             return kind, base64.b64encode(content).decode()
-        raise ContractError(f"{os.path.basename(os.fspath(name))!r} is no PNG, JPEG, GIF or WebP image")
+        raise ContractError(f"{os.path.basename(os.fspath(name))!r} isn't a PNG, JPEG, GIF or WebP image")
 
     def keep(self, tool, text):
         """Write a text that is too long for the model to the workspace, and return its name."""

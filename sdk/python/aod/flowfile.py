@@ -251,7 +251,7 @@ def _code_of(spec, name):
     for part in path.split("."):
         kind = getattr(kind, part, None)
     if not isinstance(kind, type) or not issubclass(kind, BaseNode):
-        raise FlowError(f"the node {name}: {spec['code']} is no class of a node")
+        raise FlowError(f"the node {name}: {spec['code']} isn't a class of a node")
     node = kind()
     if isinstance(node, Flow) and "flow" in spec:
         inner = _flow_of(spec["flow"], f"the node {name}")

@@ -169,7 +169,7 @@ def _processed(worker, given):
     """Return what an object, or a function, makes of the input."""
     work = getattr(worker, "process", worker)
     if not callable(work):
-        raise FlowError(f"a {type(worker).__name__} has no process(input), and is no function")
+        raise FlowError(f"a {type(worker).__name__} has no process(input), and isn't a function")
     return _plain(work(given))
 
 

@@ -36,7 +36,7 @@ def check(schema, draft, where, root):
         raise ContractError(f"schema.json, {where}: {why}")
 
     if not isinstance(schema, (dict, bool)):
-        refuse("it is no schema")
+        refuse("it isn't a schema")
     if isinstance(schema, bool):
         return
     for shape, keys in _SHAPES:
@@ -51,7 +51,7 @@ def check(schema, draft, where, root):
             refuse("an id within a contract would change what its references mean")
     for name in schema.get("type", ()) if isinstance(schema.get("type"), list) else [schema.get("type", "null")]:
         if not isinstance(name, str) or name not in KINDS:
-            refuse(f"{name!r} is no type")
+            refuse(f"{name!r} isn't a type")
     if draft == "2020-12" and (isinstance(schema.get("items"), list) or "additionalItems" in schema):
         refuse('it has "items" as drafts before 2020-12 had them')
     if schema.get("multipleOf", 1) <= 0:
@@ -60,7 +60,7 @@ def check(schema, draft, where, root):
         refuse("minContains can't be counted")
     for key in ("exclusiveMinimum", "exclusiveMaximum"):
         if not _is(schema.get(key, 0), (int, float, bool) if draft == "draft-04" else (int, float)):
-            refuse(f"{key} is no number")
+            refuse(f"{key} isn't a number")
     for pattern in [*schema.get("patternProperties", ()), *([schema["pattern"]] if "pattern" in schema else ())]:
         compiled(pattern)
 
@@ -206,7 +206,7 @@ _LIMITS = {
 
 
 def _is(value, kind):
-    """Report whether a value of JSON is of a kind; true and false are no numbers."""
+    """Report whether a value of JSON is of a kind; true and false aren't numbers."""
     if isinstance(value, bool):
         return kind is bool or isinstance(kind, tuple) and bool in kind
     return isinstance(value, kind)

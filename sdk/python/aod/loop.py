@@ -113,7 +113,7 @@ class Goal:
         if self._text_field() and whole and not is_object:
             value = {self._text_field(): whole}
             return value, self.problems(value)
-        return None, broken or [f"it is no call of {FINAL}, and the text holds no JSON object that keeps the schema"]
+        return None, broken or [f"it isn't a call of {FINAL}, and the text holds no JSON object that keeps the schema"]
 
     def _text_field(self):
         """Return the name of the only field, if that is a text."""
@@ -218,7 +218,7 @@ class Loop:
             return self._answer(self._goal and self._goal.finish(value), reply.text)
         self._spend_repair(wrong)
         ending = f"Call {FINAL} with an answer that keeps its schema." if self._goal else "Answer again."
-        self._talk.say(tools.listed("That is no answer yet:", wrong) + "\n" + ending)
+        self._talk.say(tools.listed("That isn't an answer yet:", wrong) + "\n" + ending)
         return None
 
     def _spend_repair(self, wrong):

@@ -14,7 +14,7 @@ from aod.errors import MCPError
 LAST_WORDS = 1024  # bytes of its log that are told of a server that is dead
 WORDS_SECONDS = 2  # for the rest of its log to come, when its stdout has ended
 CLOSE_SECONDS = 0.5  # for what listens to it to see its end, unless a child of its own holds on
-MOST_NOISE = 100  # lines of stdout that are no messages, and are logged
+MOST_NOISE = 100  # lines of stdout that aren't messages, and are logged
 NOISE_BYTES = 500  # of each
 
 

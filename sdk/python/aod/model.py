@@ -133,7 +133,7 @@ def _connection(url):
             raise ValueError
         return kinds[parts.scheme](parts.hostname, parts.port, timeout=ANSWER_SECONDS), parts.path
     except (KeyError, ValueError):
-        raise AgentError("setup", f"OPENAI_BASE_URL is no http URL: {url!r}") from None
+        raise AgentError("setup", f"OPENAI_BASE_URL isn't an http URL: {url!r}") from None
 
 
 def _document(body):

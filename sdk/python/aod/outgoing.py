@@ -84,7 +84,7 @@ def _set(args, field, value):
     for part in parents:
         args = args.setdefault(part, {})
         if not isinstance(args, dict):
-            raise ValueError(f"{field} leads through a value that is no object")
+            raise ValueError(f"{field} leads through a value that isn't an object")
     args[last] = value
 
 

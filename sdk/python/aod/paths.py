@@ -66,7 +66,7 @@ def stage_path(stage, name):
     base = os.path.join(io_dir(), stage)
     relative = name.removeprefix(base + "/")
     if not relative or "\0" in relative:
-        raise ContractError(f"{name!r} is no name of a file")
+        raise ContractError(f"{name!r} isn't a name of a file")
     if relative.startswith("/") or ".." in relative.split("/"):
         raise ContractError(f"{name!r} leads out of {base}")
     return os.path.join(base, relative)
@@ -87,7 +87,7 @@ def file_problem(stage, name):
     if stat.S_ISLNK(mode):
         return f"{name!r} is, or lies behind, a link"
     if not stat.S_ISREG(mode):
-        return f"{name!r} is no regular file"
+        return f"{name!r} isn't a regular file"
     return None
 
 

@@ -113,7 +113,7 @@ def _document(given):
         raise ValueError(f"it has over {SCHEMA_BYTES >> 10} KiB")
     given = {} if given is None else schema.without_nulls(given)
     if not isinstance(given, dict) or not isinstance(given.get("properties", {}), dict):
-        raise ValueError("it is no schema of an object")
+        raise ValueError("it isn't a schema of an object")
     return schema.document({"input": given}, "input")
 
 

@@ -87,9 +87,9 @@ class Answers(AgentTest):
                 model = self.model(text(said), text('{"total": 0}'))
                 self.assertEqual((4, 1), ((answer := aod.agent()).output["total"], answer.turns))
                 self.assertEqual(said, answer.messages[-1]["content"])
-        model = self.model(text("<think>so it was cut", "length"), text("<think>a\nb</think>\n\nIn HTML, <think> and </think> are no tags."))
+        model = self.model(text("<think>so it was cut", "length"), text("<think>a\nb</think>\n\nIn HTML, <think> and </think> aren't tags."))
         answer = aod.ask("x")
-        self.assertEqual(("In HTML, <think> and </think> are no tags.", 2), (answer.text, len(model.requests)))
+        self.assertEqual(("In HTML, <think> and </think> aren't tags.", 2), (answer.text, len(model.requests)))
 
     def test_json_that_is_written_oddly_is_the_answer_all_the_same(self):
         schema = {"type": "object", "properties": {"report": {"type": "string"}}, "required": ["report"], "additionalProperties": False}
@@ -211,7 +211,7 @@ class Tools(AgentTest):
             with self.subTest(said):
                 model = self.model(calls(("add", said)), final(total=1))
                 aod.agent()
-                self.assertIn("the arguments are no JSON", self.told(model)[0])
+                self.assertIn("the arguments aren't JSON", self.told(model)[0])
                 self.assertEqual("{}", model.requests[1]["messages"][2]["tool_calls"][0]["function"]["arguments"])
 
     def test_a_tool_that_takes_nothing_is_called_with_nothing(self):
@@ -237,7 +237,7 @@ class Tools(AgentTest):
                 self.assertNotIn('"input": "', json.dumps(model.requests[1]))
         model = self.model(calls(("say", '{"x": NaN}')), final(total=1))
         aod.agent()
-        self.assertIn("NaN is no number", self.told(model)[0])
+        self.assertIn("NaN isn't a number", self.told(model)[0])
 
     def test_arguments_against_the_schema_are_told_with_every_finding(self):
         self.tools([ADD], CODE)
@@ -366,9 +366,9 @@ class JudgedByAOD(AgentTest):
         self.assertEqual(['{"sum": 11}'], self.told(model))
 
     def test_a_schema_that_cannot_be_used_ends_the_agent(self):
-        self.answers = [problem(422, "invalid_input", findings=[{"pointer": "/type", "message": "is no type"}])] * 2
+        self.answers = [problem(422, "invalid_input", findings=[{"pointer": "/type", "message": "isn't a type"}])] * 2
         self.model(final(total=1))
-        self.assertIn("/type: is no type", str(self.fails("setup", aod.agent)))
+        self.assertIn("/type: isn't a type", str(self.fails("setup", aod.agent)))
         self.tools([ADD], CODE)
         self.model(calls(("add", {"a": 1})))
         self.fails("setup", aod.agent)

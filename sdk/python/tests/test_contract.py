@@ -201,9 +201,9 @@ class Outputs(CapsuleTest):
         self.breach("output.a: int has no JSON form", "{'a': 10 ** 5000}")
 
     def test_keys_are_strings(self):
-        self.breach("output.a: the key 1 is no string", "{'a': {1: 2}}")
-        self.breach("the key None is no string", "{None: 2}")
-        self.breach("output: the key (1, 2) is no string", "{(1, 2): 2}")
+        self.breach("output.a: the key 1 isn't a string", "{'a': {1: 2}}")
+        self.breach("the key None isn't a string", "{None: 2}")
+        self.breach("output: the key (1, 2) isn't a string", "{(1, 2): 2}")
 
     def test_a_result_that_contains_itself_is_refused(self):
         self.breach("too deeply", "(lambda d: d.update(d=d) or d)({})")

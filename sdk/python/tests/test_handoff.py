@@ -102,7 +102,7 @@ class Failures(APITest):
             "an error of another type": (200, {"handoff_id": "h", "success": False, "error": "x"}),
             "a file of another type": with_files("x"), "a file without a path": with_files({"name": "x"}),
             "a relative path": with_files({"name": "x", "path": "x"}),
-            "a problem that is no JSON": (400, b"<html>"), "a problem of other types": (400, {"detail": 1, "findings": {}}),
+            "a problem that isn't JSON": (400, b"<html>"), "a problem of other types": (400, {"detail": 1, "findings": {}}),
             "too much": (200, b" " * 2000),
         }
         for name, answer in answers.items():

@@ -67,7 +67,7 @@ class ServersTest(AgentTest):
 
     def times_out(self, call, *words):
         """It has to be for want of an answer. The time to send it is over before it begins: a
-        machine that is held up is no server that doesn't read."""
+        machine that is held up isn't a server that doesn't read."""
         with mock.patch.object(mcpchild, "time", mock.Mock(monotonic=itertools.count(0, 1000).__next__)):
             return self.fails_so("timeout", call, *words)
 

@@ -132,7 +132,7 @@ func noModel() {
 	fail(2, "there is no model at that path")
 }
 
-// input reads stdin as bytes, to its end, and refuses what is no text.
+// input reads stdin as bytes, to its end, and refuses what isn't text.
 func input() []byte {
 	text := read()
 	switch {

@@ -18,7 +18,7 @@ WIDTH, HEIGHT, SHORT, LONG = 256, 257, 3, 4  # a TIFF's tags and types
 
 
 def look_at(picture):
-    """Raise Invalid for what is no picture that can be read; return what to warn of."""
+    """Raise Invalid for what isn't a picture that can be read; return what to warn of."""
     if len(picture) > MAX_BYTES:
         raise Invalid(f"Picture too large. Maximum supported: {MAX_BYTES >> 20} MiB")
     try:

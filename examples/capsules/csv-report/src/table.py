@@ -48,7 +48,7 @@ class Table:
                     if any(field.strip() for field in row):
                         yield reader.line_num, row
             except csv.Error as error:
-                raise aod.CapsuleError(f"line {reader.line_num} is no CSV: {error}") from None
+                raise aod.CapsuleError(f"line {reader.line_num} isn't CSV: {error}") from None
             except UnicodeError:
                 raise aod.CapsuleError(f"near line {reader.line_num} the file is not {self.encoding}") from None
 
@@ -74,7 +74,7 @@ def sniff_encoding(path):
         encoding = "utf-8"
         while chunk:
             if b"\0" in chunk:
-                raise aod.CapsuleError("the file is no text")
+                raise aod.CapsuleError("the file isn't text")
             if encoding == "utf-8" and not decodes(decoder, chunk):
                 encoding = "latin-1"
             chunk = file.read(SAMPLE_BYTES)

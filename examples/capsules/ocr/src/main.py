@@ -26,7 +26,7 @@ def require_image(path):
     # tesseract takes a text file for a list of further files to read: never give it one.
     with open(path, "rb") as file:
         if not file.read(8).startswith(SIGNATURES):
-            raise aod.CapsuleError("the file is no PNG, JPEG, TIFF, BMP, GIF or WebP image")
+            raise aod.CapsuleError("the file isn't a PNG, JPEG, TIFF, BMP, GIF or WebP image")
 
 
 def require_language(language):

@@ -30,5 +30,5 @@ def filling(place, data):
 
 def text_of(path, value):
     if isinstance(value, (dict, list)):
-        raise LookupError(f"{shown(path)} is no text, number or boolean, so that it has no place in a template")
+        raise LookupError(f"{shown(path)} is neither text, number nor boolean, so that it has no place in a template")
     return value if isinstance(value, str) else json.dumps(value)

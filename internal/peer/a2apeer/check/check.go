@@ -73,7 +73,7 @@ func partsOf(inputs json.RawMessage) ([]a2apeer.Part, error) {
 	}
 	var values map[string]any
 	if err := json.Unmarshal(inputs, &values); err != nil {
-		return nil, fault.New(fault.Input, "the inputs are no JSON object")
+		return nil, fault.New(fault.Input, "the inputs aren't a JSON object")
 	}
 	return a2apeer.PartsOf(values, true)
 }
@@ -192,7 +192,7 @@ func (e *examiner) errors(ctx context.Context, found *evidence) {
 	found.noMethod = e.post(ctx, found.at, `{"jsonrpc":"2.0","id":"aod-check","method":"AodCheck","params":{}}`)
 }
 
-// post sends a text that is no request, and reads the error that comes back.
+// post sends a text that isn't a request, and reads the error that comes back.
 func (e *examiner) post(ctx context.Context, at a2apeer.Interface, text string) envelope {
 	got := envelope{made: true}
 	var raw []byte

@@ -35,7 +35,7 @@ func rules() []checklist.Rule[*evidence] {
 			judgeVersion,
 		),
 		rule(
-			"error-not-json", "what is no JSON is refused with -32700", sectionErrors,
+			"error-not-json", "what isn't JSON is refused with -32700", sectionErrors,
 			judgeCode(-32700, func(e *evidence) envelope { return e.notJSON }),
 		),
 		rule(
@@ -92,7 +92,7 @@ func judgeMembers(e *evidence) (checklist.Verdict, string) {
 func judgeHas(raw json.RawMessage, where string, members []string) (checklist.Verdict, string) {
 	var object map[string]json.RawMessage
 	if json.Unmarshal(raw, &object) != nil {
-		return checklist.Fail, where + "it is no object"
+		return checklist.Fail, where + "it isn't an object"
 	}
 	for _, name := range members {
 		if value := object[name]; len(value) == 0 || string(value) == "null" {

@@ -6,7 +6,7 @@ import (
 	"github.com/agent-on-demand/aod/api/fault"
 )
 
-// Years outside of these are no times of a schedule.
+// Years outside of these aren't times of a schedule.
 const (
 	minYear = 1970
 	maxYear = 2199
