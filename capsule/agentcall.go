@@ -219,7 +219,7 @@ func checkStartDir(dir string) error {
 	}
 	clean := !path.IsAbs(dir) && path.Clean(dir) == dir && dir != "." && dir != ".." && !strings.HasPrefix(dir, "../")
 	if !clean || len(dir) > maxStartDir || !utf8.ValidString(dir) || strings.ContainsRune(dir, 0) {
-		return fault.New(fault.Input, "dir: %s isn't a directory below the one where the agent starts", fault.Quote(dir)).
+		return fault.New(fault.Input, "dir: %s isn't a directory below the agent's", fault.Quote(dir)).
 			WithHint("write a relative path without . and .., of up to %d bytes", maxStartDir)
 	}
 	return nil

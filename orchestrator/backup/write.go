@@ -90,7 +90,8 @@ func Write(ctx context.Context, home string, to Target, version string) (report 
 
 // free returns an Exists fault where something has the name that may not be replaced.
 func (t Target) free() error {
-	if _, err := os.Lstat(t.File); t.Replace || err != nil {
+	_, err := os.Lstat(t.File)
+	if isThere := err == nil; t.Replace || !isThere {
 		return nil
 	}
 	return fault.New(fault.Exists, "%q is there already", t.File).

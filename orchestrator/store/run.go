@@ -89,7 +89,9 @@ func scanSearched(row scanner, r *Run, more ...any) error {
 	dest := []any{
 		&r.ID, &r.Unit, &r.Kind, &r.Parent, &r.Root, &r.Session, &r.Turn, &r.Schedule, &r.Context, &r.MadeBy,
 		&r.Step, &r.State, &r.Outcome, &r.ErrorKind, &r.Finished,
-		stamp{&r.CreatedAt}, stamp{&r.StartedAt}, stamp{&r.FinishedAt},
+		stamp{&r.CreatedAt},
+		stamp{&r.StartedAt},
+		stamp{&r.FinishedAt},
 		&r.DiskBytes, &r.Tokens, &r.Cost,
 	}
 	return row.Scan(append(dest, more...)...)

@@ -147,7 +147,8 @@ func (x *exchange) boundRefusal(response *http.Response) error {
 		Version string          `json:"jsonrpc"`
 		Error   json.RawMessage `json:"error"`
 	}
-	if json.Unmarshal(raw, &answer) != nil || answer.Version == "" || answer.Error == nil {
+	isError := json.Unmarshal(raw, &answer) == nil && answer.Version != "" && answer.Error != nil
+	if !isError {
 		return nil
 	}
 	response.StatusCode = http.StatusOK // exchange.status is what it was

@@ -118,7 +118,7 @@ func (v *verdict) died(end runtime.End, limits runtime.Limits) (run.Result, bool
 // notStarted says why the program was not started.
 func (v *verdict) notStarted(why string) *api.RunError {
 	if v.run.Unit.Kind == unit.Agent {
-		return notInImage(v.run.Unit, v.run.Record.Image.Ref, why)
+		return notInImage(v.run.Record.Image.Ref, why)
 	}
 	return &api.RunError{
 		Category: api.CategoryPermanent, Kind: string(api.StartFailed),

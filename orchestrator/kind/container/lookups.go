@@ -51,7 +51,7 @@ func (l *lookups) note(u *unit.Unit, image string, start capsule.AgentStart, end
 		if !slices.ContainsFunc(lacks, func(words string) bool { return strings.Contains(why, words) }) {
 			return
 		}
-		failure := notInImage(u, image, why)
+		failure := notInImage(image, why)
 		found = api.AgentProgram{Problem: failure.Message, Hint: failure.Hint}
 	}
 	if before, ok := l.kept.Swap(file, found); ok && before == found {
@@ -120,7 +120,7 @@ func (t *trials) findProgram(ctx context.Context, u *unit.Unit, observe func(run
 	if end.ExitCode == 0 {
 		return nil
 	}
-	failure := notInImage(u, image, end.Report.StartError)
+	failure := notInImage(image, end.Report.StartError)
 	return fault.New(fault.Capsule, "%s", failure.Message).WithHint("%s", failure.Hint)
 }
 
@@ -136,7 +136,7 @@ func (t *trials) findAhead(ctx context.Context, u *unit.Unit) {
 }
 
 // notInImage says that the program of a wrapped agent could not be started, by the init's reason.
-func notInImage(u *unit.Unit, image, why string) *api.RunError {
+func notInImage(image, why string) *api.RunError {
 	failure := &api.RunError{
 		Category: api.CategoryPermanent, Kind: string(api.StartFailed),
 		Message: fmt.Sprintf("the agent's command can't be started in its image %s: %s", image, why),
