@@ -114,7 +114,7 @@ func TestRerunsThatCanNotBe(t *testing.T) {
 		kind fault.Kind
 		says string
 	}{
-		"of a capsule":               {plain.ID, api.Rerun{From: "a"}, fault.Conflict, "no flow"},
+		"of a capsule":               {plain.ID, api.Rerun{From: "a"}, fault.Conflict, "a flow"},
 		"from nowhere":               {first.ID, api.Rerun{From: "nobody"}, fault.Conflict, "nobody"},
 		"from what isn't an address": {first.ID, api.Rerun{From: "a b"}, fault.BadRequest, "not the address"},
 		"with what isn't an object":  {first.ID, api.Rerun{From: "b", Set: json.RawMessage(`[1]`)}, fault.BadRequest, "object"},

@@ -125,9 +125,9 @@ func TestAChangedBackupIsRefused(t *testing.T) {
 	}{
 		"a file was changed":      {changed(output, func(e *entryOf) { e.content = strings.ToUpper(e.content) }), fault.Input, "out.txt"},
 		"a file is missing":       {append(append([]entryOf{}, whole[0]), whole[2:]...), fault.Input, ""},
-		"the digests are missing": {body, fault.Input, "no whole backup"},
-		"nothing is there":        {nil, fault.Input, "no whole backup"},
-		"there is no database":    {signed(body[:1]), fault.Input, "no whole backup"},
+		"the digests are missing": {body, fault.Input, "a whole backup"},
+		"nothing is there":        {nil, fault.Input, "a whole backup"},
+		"there is no database":    {signed(body[:1]), fault.Input, "a whole backup"},
 		"something is behind it":  {append(append([]entryOf{}, whole...), regular("runs/"+id+"/input/more", "x")), fault.Input, ""},
 		"a newer format":          {[]entryOf{regular("backup.json", `{"aod_backup": 2, "aod_version": "v9"}`)}, fault.Unsupported, "newer AOD"},
 		"a name that leads out":   {with(regular("runs/"+id+"/input/../../../x", "x")), fault.Input, "no place"},

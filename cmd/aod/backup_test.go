@@ -85,8 +85,8 @@ func TestRestoreRefuses(t *testing.T) {
 	s.exitCode()
 	refuses("over runs", "--force moves it aside", whole, s.data)
 	elsewhere := t.TempDir()
-	refuses("a part of a file", "no whole backup", whole[:len(whole)/2], elsewhere)
-	refuses("another file", "no whole backup", []byte("hello"), elsewhere)
+	refuses("a part of a file", "a whole backup", whole[:len(whole)/2], elsewhere)
+	refuses("another file", "a whole backup", []byte("hello"), elsewhere)
 	if entries, err := os.ReadDir(elsewhere); err != nil || len(entries) != 0 {
 		t.Errorf("what was refused has left %v, %v", entries, err)
 	}

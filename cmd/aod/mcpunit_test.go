@@ -308,7 +308,7 @@ func TestSessionsWithAServersUnits(t *testing.T) {
 	if strings.Contains(s.log(), "canary") || strings.Contains(s.metrics(), "canary") {
 		t.Error("the log or the metrics have arguments")
 	}
-	if response, body := s.speaks("POST", "plain", "", mcpHello); response.StatusCode != http.StatusConflict || !strings.Contains(body, "no MCP server") {
+	if response, body := s.speaks("POST", "plain", "", mcpHello); response.StatusCode != http.StatusConflict || !strings.Contains(body, "an MCP server") {
 		t.Errorf("%s %s", response.Status, body)
 	}
 	if response, body := s.speaks("POST", "none", "", mcpHello); response.StatusCode != http.StatusNotFound {

@@ -21,7 +21,7 @@ func TestBaseContext(t *testing.T) {
 			"aod/flowwalk.py", "aod/formats.py", "aod/invocation.py", "aod/judge.py", "aod/judged.py", "aod/loop.py",
 			"aod/mcpchild.py", "aod/mcpclient.py", "aod/mcphttp.py", "aod/mcplines.py", "aod/model.py",
 			"aod/outgoing.py", "aod/paths.py", "aod/patterns.py", "aod/people.py", "aod/result.py", "aod/schema.py",
-			"aod/served.py", "aod/servers.py", "aod/settings.py", "aod/told.py", "aod/toolbox.py", "aod/tools.py",
+			"aod/served.py", "aod/servers.py", "aod/settings.py", "aod/thoughts.py", "aod/told.py", "aod/toolbox.py", "aod/tools.py",
 			"aod/watch.py",
 		}
 		if diff := cmp.Diff(want, names(t, writeContext(t))); diff != "" {

@@ -48,7 +48,7 @@ func TestSecrets(t *testing.T) {
 		says string
 	}{
 		"shown": {fault.Forbidden, "others can read"}, "open": {fault.Forbidden, "0604"}, "empty": {fault.Input, "empty"},
-		"large": {fault.Input, "65536"}, "dir": {fault.Input, "no regular file"}, "pipe": {fault.Input, "no regular file"},
+		"large": {fault.Input, "65536"}, "dir": {fault.Input, "a regular file"}, "pipe": {fault.Input, "a regular file"},
 		"missing": {fault.NotFound, "there is no secret"}, "link": {fault.Unavailable, "can't be read"},
 	} {
 		got, err := s.Read(name)

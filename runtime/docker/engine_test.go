@@ -281,7 +281,7 @@ func TestATooLargeCPULimitIsClampedAndRemembered(t *testing.T) {
 func TestReferencesCanNotBecomeOtherCalls(t *testing.T) {
 	e := connect(t, http.NotFoundHandler())
 	for _, ref := range []string{"", "../containers/json", "a/../../x", "a?force=1", "a#b", "a b", "-a", strings.Repeat("a", 600)} {
-		if _, err := e.Image(t.Context(), ref); !fault.Is(err, fault.NotFound) || !strings.Contains(err.Error(), "no image reference") {
+		if _, err := e.Image(t.Context(), ref); !fault.Is(err, fault.NotFound) || !strings.Contains(err.Error(), "an image reference") {
 			t.Errorf("%q: %v", ref, err)
 		}
 	}

@@ -182,8 +182,8 @@ func TestFunctionsSayWhatTheyExpect(t *testing.T) {
 		"-1 * input.min":          "below 2^63",
 		"input.min - 1":           "below 2^63",
 		"input.min + input.min":   "below 2^63",
-		"{a: [0.0 / 0.0]}":        "no finite number",
-		"[1e308 * 10]":            "no finite number",
+		"{a: [0.0 / 0.0]}":        "a finite number",
+		"[1e308 * 10]":            "a finite number",
 	} {
 		template, findings := Source{File: "flow.yaml"}.Parse("${{ "+text+" }}", "/x")
 		if findings != nil {

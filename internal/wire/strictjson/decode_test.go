@@ -48,7 +48,7 @@ var refusals = []struct {
 	{"a comment", `[1, // one` + "\n2]", Syntax, 4, 4, "/1", "expected a value, found '/'", "no comments"},
 	{"single quotes", `['a']`, Syntax, 1, 1, "/0", `expected a value, found '\''`, "double quotes"},
 	{"Python's None", `{"a": None}`, Syntax, 6, 6, "/a", "expected a value, found 'N'", "true, false and null"},
-	{"Python's NaN", `{"a": NaN}`, Syntax, 6, 6, "/a", "expected a value, found 'N'", "no JSON numbers"},
+	{"Python's NaN", `{"a": NaN}`, Syntax, 6, 6, "/a", "expected a value, found 'N'", "JSON numbers"},
 	{"a leading zero", `[01]`, Syntax, 1, 1, "/0", "this is not a number as JSON writes it", ""},
 	{"a field twice", `{"a/b":[{"c~":1, "c~":2}]}`, DuplicateName, 17, 17, "/a~1b/0/c~0", `the field "c~" stands twice in one object`, "keep one"},
 	{"a field twice, once escaped", `{"a":1,"\u0061":2}`, DuplicateName, 7, 7, "/a", `the field "a" stands twice in one object`, "keep one"},
