@@ -131,6 +131,8 @@ type QuestionEvent struct {
 	ID      string        `json:"id"`
 	Address string        `json:"address"`
 	State   QuestionState `json:"state"`
+	Action  string        `json:"action,omitempty"` // of the answer
+	Token   string        `json:"token,omitempty"`  // the name of that with which it was answered; "": it has none
 }
 
 // EndEvent is the data of an EventEnd.

@@ -79,6 +79,10 @@ type Question struct {
 	Answers []string        `json:"answers"`
 	Until   *time.Time      `json:"until"` // nil: without an end
 	AskedAt time.Time       `json:"asked_at"`
+	// nil: nobody has answered it
+	Answered *Answered `json:"answered,omitempty"`
+	// when nobody could answer it any more, because its time was up or its run had ended; nil: it isn't closed
+	ClosedAt *time.Time `json:"closed_at,omitempty"`
 }
 
 // QuestionKind is what a question is about.
@@ -114,10 +118,20 @@ type QuestionPage struct {
 	Next      *int64     `json:"next"` // after which there are more; nil: that was the last
 }
 
+// Answered is the answer that a question has, and who gave it.
+type Answered struct {
+	Action string          `json:"action"`
+	Form   json.RawMessage `json:"form,omitempty"`
+	By     string          `json:"by,omitempty"`    // as whoever answered said: nobody has looked at it
+	Token  string          `json:"token,omitempty"` // the name of the token with which it was given; "": it has none
+	Note   string          `json:"note,omitempty"`
+	At     time.Time       `json:"at"`
+}
+
 // Answer is a person's answer to a question.
 type Answer struct {
 	Action string          `json:"action"`         // one of the question's answers
 	Form   json.RawMessage `json:"form,omitempty"` // an object that keeps its schema
-	By     string          `json:"by,omitempty"`   // who answers; at most 200 bytes
+	By     string          `json:"by,omitempty"`   // who answers, as they say; at most 200 bytes
 	Note   string          `json:"note,omitempty"` // at most 4 KiB
 }

@@ -57,6 +57,14 @@ func (c Questions) List(ctx context.Context, run string) iter.Seq2[api.Question,
 		func(p api.QuestionPage) ([]api.Question, *int64) { return p.Questions, p.Next })
 }
 
+// All lists the questions of a run, also those that are answered or closed, oldest first.
+func (c Questions) All(ctx context.Context, run string) iter.Seq2[api.Question, error] {
+	r := to(http.MethodGet, "questions")
+	r.query = url.Values{"run": {run}, "all": {"true"}}
+	return numbered(ctx, c.conn, r, 1000,
+		func(p api.QuestionPage) ([]api.Question, *int64) { return p.Questions, p.Next })
+}
+
 // Answer answers a question. The first answer counts: the same again is fine, another one is a
 // Conflict fault, as is an answer to a question that is open no more.
 func (c Questions) Answer(ctx context.Context, question string, answer api.Answer) error {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/internal/access"
 	"github.com/agent-on-demand/aod/internal/testing/testkit"
 	"github.com/agent-on-demand/aod/orchestrator/questions"
 	"github.com/agent-on-demand/aod/orchestrator/store"
@@ -92,7 +93,7 @@ func TestAnAnswerBetweenTwoProcessesCounts(t *testing.T) {
 		t.Fatal(err)
 	}
 	raw := []byte(`{"action":"reject","form":{"why":"x"}}`)
-	if err := s.store.Questions.Answer(t.Context(), store.Key{}, q.ID, raw, q.AskedAt); err != nil {
+	if err := s.store.Questions.Answer(t.Context(), store.Key{}, q.ID, raw, "", q.AskedAt); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Close(); err != nil {
@@ -391,5 +392,38 @@ func TestAnOpenQuestionTakesLittleMemory(t *testing.T) {
 		if record := w.await(id); record.Outcome != api.Success {
 			t.Errorf("record %s", show(record))
 		}
+	}
+}
+
+func TestWhoAnsweredStandsBesideWhoTheySayTheyAre(t *testing.T) {
+	t.Parallel()
+	w := newFlowFixture(t, askingGraph)
+	id := w.submitTo("f", chainInput{N: 5})
+	q := w.asked()
+	mallory := holding(t, "mallory", access.Read, access.Run)
+	if err := w.service.Questions.Answer(mallory, q.ID, api.Answer{Action: "approve", Form: encoded(map[string]any{"why": "so"}), By: "the boss", Note: "fine"}); err != nil {
+		t.Fatal(err)
+	}
+	w.await(id)
+	page, err := w.service.Questions.List(t.Context(), questions.Filter{Run: id, All: true})
+	if err != nil || len(page.Questions) != 1 || page.Questions[0].Answered == nil {
+		t.Fatalf("%+v, %v", page, err)
+	}
+	if a := page.Questions[0].Answered; a.By != "the boss" || a.Token != "mallory" || a.Note != "fine" || a.Action != "approve" || string(a.Form) != `{"why":"so"}` || a.At.IsZero() {
+		t.Errorf("%+v", a)
+	}
+	var told []api.QuestionEvent
+	for _, event := range w.events(id, 0) {
+		if data, err := event.Decode(); err == nil {
+			if question, ok := data.(api.QuestionEvent); ok {
+				told = append(told, question)
+			}
+		}
+	}
+	if len(told) != 2 || told[1].Token != "mallory" || told[1].Action != "approve" {
+		t.Errorf("the events tell %+v", told)
+	}
+	if _, err := w.service.Questions.List(t.Context(), questions.Filter{All: true}); !fault.Is(err, fault.Input) {
+		t.Errorf("all questions of all runs: %v", err)
 	}
 }

@@ -92,6 +92,12 @@ func TestAPersonAnswersAProgram(t *testing.T) {
 	if shown := s.aod("ps", "--waiting"); strings.Contains(shown, run) {
 		t.Errorf("ps --waiting shows %s", shown)
 	}
+	if shown := s.aod("questions", run); !strings.Contains(shown, "answered approve ") || !strings.Contains(shown, ", as ada by their own word: go") {
+		t.Errorf("questions of the run shows %s", shown)
+	}
+	if shown := s.aod("questions", other); !strings.Contains(shown, "without an answer") {
+		t.Errorf("questions of a run whose question was closed shows %s", shown)
+	}
 	s.toldOfQuestion(run, api.QuestionOpen, api.QuestionAnswered)
 	if starts, err := s.startsOf(run); err != nil || starts != 1 {
 		t.Errorf("the program was started %d times: %v", starts, err)

@@ -96,8 +96,8 @@ type questionHandlers struct {
 }
 
 func (h questionHandlers) list(c echo.Context) error {
-	q := queryOf(c, "run", "after", "limit")
-	filter := questions.Filter{Run: q.id("run"), After: q.after(), Limit: q.limit()}
+	q := queryOf(c, "run", "all", "after", "limit")
+	filter := questions.Filter{Run: q.id("run"), All: q.flag("all"), After: q.after(), Limit: q.limit()}
 	if q.err != nil {
 		return q.err
 	}

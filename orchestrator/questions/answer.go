@@ -11,6 +11,7 @@ import (
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/capsule/contract"
 	"github.com/agent-on-demand/aod/handoff"
+	"github.com/agent-on-demand/aod/internal/access"
 	"github.com/agent-on-demand/aod/orchestrator/run"
 	"github.com/agent-on-demand/aod/orchestrator/store"
 )
@@ -35,9 +36,12 @@ func (g *Registry) AnswerOnce(ctx context.Context, id string, answer api.Answer,
 		return err
 	}
 	now := time.Now().UTC()
-	event := api.QuestionEvent{ID: id, Address: row.Address, State: api.QuestionAnswered}
+	by := access.ClientOf(ctx)
+	event := api.QuestionEvent{
+		ID: id, Address: row.Address, State: api.QuestionAnswered, Action: answer.Action, Token: by,
+	}
 	key := store.Key{Value: once.Key, Fingerprint: once.Fingerprint}
-	if err := g.opts.Questions.Answer(ctx, key, id, raw, now, stored(now, event)); err != nil {
+	if err := g.opts.Questions.Answer(ctx, key, id, raw, by, now, stored(now, event)); err != nil {
 		return err
 	}
 	g.wake(id)

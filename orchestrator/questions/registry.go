@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/internal/access"
 	"github.com/agent-on-demand/aod/orchestrator/run"
 	"github.com/agent-on-demand/aod/orchestrator/store"
@@ -91,20 +92,21 @@ func (g *Registry) AwaitOpened(run string) (opened <-chan struct{}, leave func()
 	return g.await(run)
 }
 
-// Filter selects open questions.
+// Filter selects questions.
 type Filter struct {
 	Run   string // "": of all
+	All   bool   // of Run: those that are answered and closed, too
 	After int64  // as a page before had it
 	Limit int    // 1..1000; 0 is 100
 }
 
-// List lists the open questions that the client of ctx may know of, the oldest first.
+// List lists the questions that the client of ctx may know of, the oldest first.
 func (g *Registry) List(ctx context.Context, f Filter) (api.QuestionPage, error) {
 	limit, err := api.PageLimit(f.Limit)
 	if err != nil {
 		return api.QuestionPage{}, err
 	}
-	rows, err := g.opts.Questions.ListOpen(ctx, f.Run, time.Now(), f.After, limit)
+	rows, err := g.rows(ctx, f, limit)
 	page := api.QuestionPage{Questions: make([]api.Question, 0, len(rows))}
 	for _, row := range rows {
 		if !access.Sees(ctx, row.MadeBy) {
@@ -120,6 +122,16 @@ func (g *Registry) List(ctx context.Context, f Filter) (api.QuestionPage, error)
 		page.Next = &rows[len(rows)-1].Seq
 	}
 	return page, err
+}
+
+func (g *Registry) rows(ctx context.Context, f Filter, limit int) ([]store.Question, error) {
+	switch {
+	case !f.All:
+		return g.opts.Questions.ListOpen(ctx, f.Run, time.Now(), f.After, limit)
+	case f.Run == "":
+		return nil, fault.New(fault.Input, "all questions are listed of one run").WithHint("name it: ?run=ID&all=true")
+	}
+	return g.opts.Questions.ListAll(ctx, f.Run, f.After, limit)
 }
 
 // Get returns a question, also one that is answered or closed, or a NotFound fault.
@@ -144,6 +156,13 @@ func shown(row store.Question) (api.Question, error) {
 	q := api.Question{
 		ID: row.ID, Run: row.Run, Unit: row.Unit, Address: row.Address, Kind: api.QuestionKind(row.Kind),
 		Text: row.Text, Show: row.Show, Form: row.Form, Until: run.TimeOrNil(row.Until), AskedAt: row.AskedAt,
+		ClosedAt: run.TimeOrNil(row.ClosedAt),
+	}
+	if row.Answer != nil {
+		q.Answered = &api.Answered{Token: row.AnsweredBy, At: row.AnsweredAt}
+		if err := json.Unmarshal(row.Answer, q.Answered); err != nil {
+			return q, run.Corrupt(err)
+		}
 	}
 	if err := json.Unmarshal(row.Answers, &q.Answers); err != nil {
 		return q, run.Corrupt(err)

@@ -25,6 +25,7 @@ type Question struct {
 	AskedAt    time.Time
 	AnsweredAt time.Time // zero: it isn't
 	Answer     []byte    // JSON
+	AnsweredBy string    // the name of the token with which it was answered; "" for none
 	ClosedAt   time.Time // when nobody could answer any more; zero: it isn't closed
 	Over       bool      // its run has ended
 }
@@ -77,13 +78,14 @@ func (q Question) allowed(ctx context.Context, tx *transaction, run int64) error
 	return nil
 }
 
-// Answer stores the answer to a question with events of its run. The first answer
+// Answer stores the answer to a question, with the name of the token with which it is given, "" for none, and events of
+// its run. The first answer
 // counts: the same again changes nothing, and another one is a Conflict fault, as is an answer
 // to a question that is closed. A question that isn't there is a NotFound fault. The run of the
 // question gets a key with its answer: if it has that already, nothing is stored. The error is a
 // *Taken if the key has another fingerprint or run.
 func (s *Questions) Answer(
-	ctx context.Context, key Key, id string, answer []byte, at time.Time, events ...Event,
+	ctx context.Context, key Key, id string, answer []byte, by string, at time.Time, events ...Event,
 ) error {
 	return s.core.change(ctx, "answer question", func(ctx context.Context, tx *transaction) error {
 		q, err := questionIn(ctx, tx, id)
@@ -100,8 +102,8 @@ func (s *Questions) Answer(
 		if again, err := q.takes(answer, at); again || err != nil {
 			return err
 		}
-		if err := tx.exec(ctx, "UPDATE questions SET answered_at = ?, answer = ? WHERE id = ?", nanos(at), answer,
-			id); err != nil {
+		if err := tx.exec(ctx, "UPDATE questions SET answered_at = ?, answer = ?, answered_by = ? WHERE id = ?",
+			nanos(at), answer, by, id); err != nil {
 			return err
 		}
 		return addEvents(ctx, tx, run, events)
@@ -178,12 +180,18 @@ func (s *Questions) ListOpen(
 	return paged(ctx, s.core, "list questions", scanQuestion, open, after, run, atMost(limit), nanos(at))
 }
 
+// ListAll returns all questions of a run whose Seq is greater than after, in order, as ListOpen does.
+func (s *Questions) ListAll(ctx context.Context, run string, after int64, limit int) ([]Question, error) {
+	const all = selectQuestion + " WHERE questions.seq > ? AND runs.id = ? ORDER BY questions.seq LIMIT ?"
+	return paged(ctx, s.core, "list questions", scanQuestion, all, after, run, atMost(limit))
+}
+
 const selectQuestion = `SELECT questions.seq, questions.id, runs.id, runs.unit, runs.made_by, address, questions.kind,
-	text, show, form, answers, until, asked_at, answered_at, answer, closed_at, runs.finished
+	text, show, form, answers, until, asked_at, answered_at, answer, answered_by, closed_at, runs.finished
 	FROM questions JOIN runs ON runs.seq = questions.run`
 
 func scanQuestion(row scanner, q *Question) error {
 	return row.Scan(&q.Seq, &q.ID, &q.Run, &q.Unit, &q.MadeBy, &q.Address, &q.Kind, &q.Text, &q.Show, &q.Form,
 		&q.Answers, stamp{&q.Until}, stamp{&q.AskedAt},
-		stamp{&q.AnsweredAt}, &q.Answer, stamp{&q.ClosedAt}, &q.Over)
+		stamp{&q.AnsweredAt}, &q.Answer, &q.AnsweredBy, stamp{&q.ClosedAt}, &q.Over)
 }

@@ -74,10 +74,10 @@ func TestTheFirstAnswerCounts(t *testing.T) {
 	s := open(t)
 	q := asked(t, s)
 	at := epoch.Add(time.Minute)
-	must(t, s.Questions.Answer(t.Context(), Key{}, q.ID, yes, at, event("question")))
-	must(t, s.Questions.Answer(t.Context(), Key{}, q.ID, yes, at.Add(time.Second), event("question")))
-	wantKind(t, s.Questions.Answer(t.Context(), Key{}, q.ID, no, at), fault.Conflict)
-	wantKind(t, s.Questions.Answer(t.Context(), Key{}, newID(), yes, at), fault.NotFound)
+	must(t, s.Questions.Answer(t.Context(), Key{}, q.ID, yes, "", at, event("question")))
+	must(t, s.Questions.Answer(t.Context(), Key{}, q.ID, yes, "", at.Add(time.Second), event("question")))
+	wantKind(t, s.Questions.Answer(t.Context(), Key{}, q.ID, no, "", at), fault.Conflict)
+	wantKind(t, s.Questions.Answer(t.Context(), Key{}, newID(), yes, "", at), fault.NotFound)
 	got, err := s.Questions.Close(t.Context(), q.ID, at) // too late
 	must(t, err)
 	if string(got.Answer) != string(yes) || !got.AnsweredAt.Equal(at) || !got.ClosedAt.IsZero() {
@@ -95,21 +95,21 @@ func TestAnAnswerUnderAKeyIsTakenOnce(t *testing.T) {
 	s := open(t)
 	q, closed := asked(t, s), asked(t, s)
 	key := Key{Value: "resend/k", Fingerprint: "f"}
-	must(t, s.Questions.Answer(t.Context(), key, q.ID, yes, epoch, event("question")))
+	must(t, s.Questions.Answer(t.Context(), key, q.ID, yes, "", epoch, event("question")))
 	later, err := s.Questions.Open(t.Context(), aQuestion(q.Run, "later"), event("question"))
 	must(t, err)
-	must(t, s.Questions.Answer(t.Context(), key, later.ID, yes, epoch, event("question")))
+	must(t, s.Questions.Answer(t.Context(), key, later.ID, yes, "", epoch, event("question")))
 	if ids := openIDs(t, s, q.Run); len(ids) != 1 || ids[0] != later.ID {
 		t.Errorf("open: %v", ids)
 	}
 	var taken *Taken
-	if err := s.Questions.Answer(t.Context(), key, closed.ID, yes, epoch); !errors.As(err, &taken) {
+	if err := s.Questions.Answer(t.Context(), key, closed.ID, yes, "", epoch); !errors.As(err, &taken) {
 		t.Errorf("a question of another run: %v", err)
 	}
 	_, err = s.Questions.Close(t.Context(), closed.ID, epoch)
 	must(t, err)
 	late := Key{Value: "resend/late", Fingerprint: "f"}
-	wantKind(t, s.Questions.Answer(t.Context(), late, closed.ID, yes, epoch), fault.Conflict)
+	wantKind(t, s.Questions.Answer(t.Context(), late, closed.ID, yes, "", epoch), fault.Conflict)
 	_, _, err = s.Keys.Get(t.Context(), late.Value)
 	wantKind(t, err, fault.NotFound)
 }
@@ -121,7 +121,7 @@ func TestOfAnswersAtOnceOneCounts(t *testing.T) {
 	var taken atomic.Int32
 	for n := range 8 {
 		all.Go(func() {
-			if s.Questions.Answer(t.Context(), Key{}, q.ID, fmt.Appendf(nil, `{"note":"%d"}`, n), epoch) == nil {
+			if s.Questions.Answer(t.Context(), Key{}, q.ID, fmt.Appendf(nil, `{"note":"%d"}`, n), "", epoch) == nil {
 				taken.Add(1)
 			}
 		})
@@ -142,8 +142,8 @@ func TestAQuestionThatIsOpenNoMore(t *testing.T) {
 			t.Errorf("%+v", got)
 		}
 	}
-	wantKind(t, s.Questions.Answer(t.Context(), Key{}, closed.ID, yes, epoch), fault.Conflict)
-	wantKind(t, s.Questions.Answer(t.Context(), Key{}, late.ID, yes, late.Until), fault.Conflict)
+	wantKind(t, s.Questions.Answer(t.Context(), Key{}, closed.ID, yes, "", epoch), fault.Conflict)
+	wantKind(t, s.Questions.Answer(t.Context(), Key{}, late.ID, yes, "", late.Until), fault.Conflict)
 	if got := events(t, s, closed.Run); len(got) != 2 {
 		t.Errorf("events %v", got)
 	}
@@ -173,7 +173,7 @@ func TestOpenQuestionsAreListedByTheirRun(t *testing.T) {
 	if diff := cmp.Diff([]string{second.ID}, openIDs(t, s, "")); diff != "" {
 		t.Error("of a run that has ended:", diff)
 	}
-	wantKind(t, s.Questions.Answer(t.Context(), Key{}, first.ID, yes, epoch), fault.Conflict)
+	wantKind(t, s.Questions.Answer(t.Context(), Key{}, first.ID, yes, "", epoch), fault.Conflict)
 	_, err = s.Questions.Open(t.Context(), aQuestion(first.Run, "too late"))
 	wantKind(t, err, fault.Conflict)
 }
@@ -215,7 +215,7 @@ func TestRunsThatAsk(t *testing.T) {
 	if n := asking(); n != 1 {
 		t.Errorf("%d runs ask", n)
 	}
-	must(t, s.Questions.Answer(t.Context(), Key{}, later.ID, yes, epoch))
+	must(t, s.Questions.Answer(t.Context(), Key{}, later.ID, yes, "", epoch))
 	if n := asking(); n != 0 {
 		t.Errorf("%d runs ask after the answer", n)
 	}

@@ -203,6 +203,7 @@ CREATE TABLE questions (
   answer      BLOB,
   closed_at   INTEGER NOT NULL,
   kind        TEXT    NOT NULL DEFAULT '', -- what kind of question it is; '' of a node of a flow
+  answered_by TEXT    NOT NULL DEFAULT '', -- the name of the token with which it was answered; '' for none
   UNIQUE (run, address)
 ) STRICT;
 

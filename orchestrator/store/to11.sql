@@ -1,4 +1,4 @@
--- Version 11: what lists and trees show of a run stands in columns, before what is large.
+-- Version 11: what lists and trees show of a run stands in columns, before what is large; who answered a question.
 
 CREATE TABLE new_runs (
   seq         INTEGER PRIMARY KEY,
@@ -84,3 +84,5 @@ END;
 CREATE TRIGGER runs_went AFTER DELETE ON runs WHEN OLD.parent = '' BEGIN
   UPDATE run_counts SET runs = runs - 1 WHERE unit = OLD.unit AND state = OLD.state;
 END;
+
+ALTER TABLE questions ADD COLUMN answered_by TEXT NOT NULL DEFAULT '';

@@ -30,14 +30,19 @@ import (
 func Command(env *cli.Env) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use:   "questions",
+		Use:   "questions [RUN]",
 		Short: "List what runs on a server ask people",
-		Long: "List the questions that runs on a server have open, the oldest first. A flow that waits for an\n" +
-			"answer has no container and no slot, a capsule keeps its container and lends its slot to others.",
-		Example: "  aod questions\n  aod questions --json | jq -r .id",
-		Args:    cli.Exactly(0, "no arguments"),
-		RunE: cli.OnServer(env, func(ctx context.Context, server *client.Client, _ []string) error {
-			_, err := cli.List(env, server.Questions.List(ctx, ""), asJSON, "nothing is asked",
+		Long: "List the questions that runs on a server have open, the oldest first; of a RUN all that it has asked,\n" +
+			"with who answered what. A flow that waits for an answer has no container and no slot, a capsule keeps its\n" +
+			"container and lends its slot to others.",
+		Example: "  aod questions\n  aod questions 0198c0de-…\n  aod questions --json | jq -r .id",
+		Args:    cli.AtMostOne("the id of a run"),
+		RunE: cli.OnServer(env, func(ctx context.Context, server *client.Client, args []string) error {
+			all := server.Questions.List(ctx, "")
+			if len(args) > 0 {
+				all = server.Questions.All(ctx, args[0])
+			}
+			_, err := cli.List(env, all, asJSON, "nothing is asked",
 				func(q api.Question) { showQuestion(env, q) })
 			return err
 		}),
@@ -52,6 +57,14 @@ func showQuestion(env *cli.Env, q api.Question) {
 	env.Out.Line("  %s, %s of %s, asked %s ago%s", ui.Printable(q.Run), ui.Printable(cmp.Or(string(q.Kind), q.Address)),
 		ui.Printable(q.Unit), ui.Age(time.Since(q.AskedAt)), untilText(q.Until))
 	showShown(env.Out, shownOf(q.Show))
+	switch {
+	case q.Answered != nil:
+		env.Out.Line("  %s", answeredText(*q.Answered))
+		return
+	case q.ClosedAt != nil:
+		env.Out.Line("  closed %s ago, without an answer", ui.Age(time.Since(*q.ClosedAt)))
+		return
+	}
 	for _, answer := range q.Answers {
 		if q.Kind == api.QuestionInput && answer == handoff.Reply {
 			answer = "'…'" // what is said
@@ -59,6 +72,24 @@ func showQuestion(env *cli.Env, q api.Question) {
 		env.Out.Line("  %s", env.Out.Style(ui.Dim, "aod answer "+q.ID+" "+ui.Printable(answer)))
 	}
 }
+
+// answeredText tells who answered what. By is what they say of themselves, so the token stands beside it.
+func answeredText(a api.Answered) string {
+	text := "answered " + ui.Printable(a.Action) + " " + ui.Age(time.Since(a.At)) + " ago"
+	if a.By != "" {
+		text += ", as " + ui.Printable(a.By) + " by their own word"
+	}
+	if a.Token != "" {
+		text += ", with the token " + ui.Printable(a.Token)
+	}
+	if a.Note != "" {
+		text += ": " + ui.Printable(fault.Clip(a.Note, maxNote))
+	}
+	return text
+}
+
+// maxNote bounds what is shown of a note, in bytes.
+const maxNote = 500
 
 func untilText(until *time.Time) string {
 	if until == nil {
