@@ -236,8 +236,8 @@ func (w *scheduled) calm() {
 	w.t.Helper()
 	within(w.t, func() bool {
 		shown := w.show()
-		if shown.Next != nil && !shown.Next.After(w.clock.Now()) {
-			return false
+		if shown.Next != nil && !shown.Next.After(w.clock.Now()) || shown.State == api.ScheduleExecuting {
+			return false // of a run that has ended the schedule hears last
 		}
 		waiting, err := w.service.store.Occurrences.Waiting(w.t.Context(), 0)
 		return err == nil && len(waiting) == 0 && w.service.jobs.count() == 0

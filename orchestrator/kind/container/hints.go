@@ -190,7 +190,7 @@ const crashHint = "the program, or a native library that it loads, crashed: its 
 
 // hintAtLog says of a program that ran out of time that it waited for its log.
 func hintAtLog(failure *api.RunError, waited, limit time.Duration) {
-	if failure != nil && failure.Kind == string(api.TimedOut) && waited > limit/2 {
+	if failure != nil && failure.Kind == string(api.TimedOut) && waited > limit/4 {
 		failure.Hint = fmt.Sprintf("it waited %s for its log: it writes more than limits.log keeps, and the rest is "+
 			"read slowly; log less, or to a file in /tmp", waited.Round(time.Second))
 	}
