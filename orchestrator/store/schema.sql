@@ -7,27 +7,27 @@ CREATE TABLE runs (
   kind        TEXT    NOT NULL,
   parent      TEXT    NOT NULL, -- '' for a root; no reference: a parent may be deleted first
   root        TEXT    NOT NULL,
-  step        TEXT    NOT NULL, -- of the flow that asked for it; '' for none
+  step        TEXT    NOT NULL DEFAULT '', -- of the flow that asked for it; '' for none
   state       TEXT    NOT NULL,
-  outcome     TEXT    NOT NULL, -- '' while it goes on
-  error_kind  TEXT    NOT NULL, -- '' without an error
+  outcome     TEXT    NOT NULL DEFAULT '', -- '' while it goes on
+  error_kind  TEXT    NOT NULL DEFAULT '', -- '' without an error
   finished    INTEGER NOT NULL CHECK (finished IN (0, 1)),
   created_at  INTEGER NOT NULL,
-  started_at  INTEGER NOT NULL, -- of the last attempt's program
+  started_at  INTEGER NOT NULL DEFAULT 0, -- of the last attempt's program
   finished_at INTEGER NOT NULL,
   -- When a run that nobody called last entered a state, as it was stored: of two changes the later
   -- one has the greater number, whatever the clock did. 0 of a run that another one called.
-  changed_at  INTEGER NOT NULL,
+  changed_at  INTEGER NOT NULL DEFAULT 0,
   disk_bytes  INTEGER NOT NULL,
-  tokens      INTEGER NOT NULL, -- of models, that were charged; its own alone
-  cost        INTEGER NOT NULL, -- of models, in billionths of the currency; its own alone
-  session     TEXT    NOT NULL, -- '' for none; no reference: a session may be deleted first
-  turn        INTEGER NOT NULL,
-  schedule    TEXT    NOT NULL, -- '' for none; no reference: a schedule may be deleted first
-  context     TEXT    NOT NULL, -- to which conversation or group its client counts it; '' for none
+  tokens      INTEGER NOT NULL DEFAULT 0, -- of models, that were charged; its own alone
+  cost        INTEGER NOT NULL DEFAULT 0, -- of models, in billionths of the currency; its own alone
+  session     TEXT    NOT NULL DEFAULT '', -- '' for none; no reference: a session may be deleted first
+  turn        INTEGER NOT NULL DEFAULT 0,
+  schedule    TEXT    NOT NULL DEFAULT '', -- '' for none; no reference: a schedule may be deleted first
+  context     TEXT    NOT NULL DEFAULT '', -- to which conversation or group its client counts it; '' for none
   -- The name of the token with which it was made; '' for none. Those who may see their own alone are
   -- shown by it. A run whose record can't be read is nobody's.
-  made_by     TEXT    NOT NULL,
+  made_by     TEXT    NOT NULL DEFAULT '',
   record      BLOB,             -- what is large comes last: lists and trees don't read up to there
   private     BLOB
 ) STRICT;
