@@ -32,9 +32,9 @@ func Command(env *cli.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "questions [RUN]",
 		Short: "List what runs on a server ask people",
-		Long: "List the questions that runs on a server have open, the oldest first; of a RUN all that it has asked,\n" +
-			"with who answered what. A flow that waits for an answer has no container and no slot, a capsule keeps its\n" +
-			"container and lends its slot to others.",
+		Long: `List the questions that runs on a server have open, the oldest first; of a RUN all that it
+has asked, with who answered what. A flow that waits for an answer has no container and no
+slot, a capsule keeps its container and lends its slot to others.`,
 		Example: "  aod questions\n  aod questions 0198c0de-…\n  aod questions --json | jq -r .id",
 		Args:    cli.AtMostOne("the id of a run"),
 		RunE: cli.OnServer(env, func(ctx context.Context, server *client.Client, args []string) error {
