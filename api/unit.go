@@ -73,6 +73,18 @@ type UnitStatus struct {
 	Sessions int       `json:"sessions"` // that are open
 	LastRun  *LastRun  `json:"last_run"` // the newest; nil: there was none
 	Next     *NextTime `json:"next"`     // that a schedule has for it; nil: none has any
+	// nil: no run of it has ended
+	Lately *Lately `json:"lately,omitempty"`
+}
+
+// Lately is how the last runs of a unit ended.
+type Lately struct {
+	Runs      int     `json:"runs"`      // that were looked at: the newest 100 that have ended
+	Succeeded int     `json:"succeeded"` // of these
+	P50       float64 `json:"p50_ms"`    // from the start of the program to the end, of those that came to a start
+	P95       float64 `json:"p95_ms"`
+	// what they asked models for themselves, all together; nil: nothing that was charged
+	Models *ModelTotal `json:"models,omitempty"`
 }
 
 // NextTime is when a schedule starts a run.

@@ -125,6 +125,15 @@ func (c Runs) List(ctx context.Context, f api.Filter) iter.Seq2[api.Summary, err
 	return pages(ctx, c.conn, r, "cursor", func(p api.Page) ([]api.Summary, *string) { return p.Runs, p.Next })
 }
 
+// Facet counts the newest runs that match the filter, by state, outcome, error_kind, unit or kind. Its Limit has no
+// meaning.
+func (c Runs) Facet(ctx context.Context, f api.Filter, by string) (api.Facet, error) {
+	r := to(http.MethodGet, "runs", "counts")
+	r.query = queryOf(f)
+	r.query.Set("by", by)
+	return got[api.Facet](ctx, c.conn, r)
+}
+
 // queryOf encodes a filter. It omits zero fields.
 func queryOf(f api.Filter) url.Values {
 	q := url.Values{}

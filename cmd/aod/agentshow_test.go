@@ -15,7 +15,8 @@ const shownAgent = `{"name":"reviewer","kind":"agent","version":"0123456789abcde
  "image":"aod-capsule/reviewer:0123","concurrency":2,"access":"read-only","since":"2026-01-02T03:04:05Z","problem":null,
  "agent":{"type":"stdin-stdout","enabled":true,"command":["cli","--json"],"program":PROGRAM,"flags":{"model":"m","fast":true},"dir":"/workspace/project","mode":"interactive",
   "input":"stdin","output":"stdout","protocol":"acp","env":["GREETING"],"caller_env":["LANG","TZ"],"approval":"ask","session":{"idle":"30m","keep_alive":true}},
- "status":{"running":1,"waiting":3,"sessions":2,"last_run":{"id":"0198c0de","state":"completed","outcome":"success","created_at":"2026-01-02T03:04:05Z"},"next":{"schedule":"nightly","at":"2026-01-03T03:04:05Z"}}}`
+ "status":{"running":1,"waiting":3,"sessions":2,"last_run":{"id":"0198c0de","state":"completed","outcome":"success","created_at":"2026-01-02T03:04:05Z"},"next":{"schedule":"nightly","at":"2026-01-03T03:04:05Z"},
+  "lately":{"runs":100,"succeeded":98,"p50_ms":1234.5,"p95_ms":61000}}}`
 
 func TestAgentShowTellsHowAnAgentIsCalled(t *testing.T) {
 	alone(t)
@@ -43,7 +44,7 @@ func TestAgentShowTellsHowAnAgentIsCalled(t *testing.T) {
 		"of one whose program is there": {`{"found":true}`, []string{
 			"agent +interactive.*stdin-stdout.*acp", "command +cli --json", "program +it is in its image", "flag +fast: true", "flag +model: m",
 			"starts in +/workspace/project", "variables +GREETING", "callers set +LANG, TZ", "permits +ask", "sessions +one process for all turns, idle for 30m",
-			"now +1 running, 3 waiting", "open +2 sessions", "next run +.*by nightly", "last run +0198c0de.*success", "at once +2 runs", "image +aod-capsule/reviewer:0123",
+			"now +1 running, 3 waiting", "open +2 sessions", "next run +.*by nightly", "lately +98 of the last 100 runs succeeded, half of them took up to 1.2s, 95 % up to 1m1s", "last run +0198c0de.*success", "at once +2 runs", "image +aod-capsule/reviewer:0123",
 		}},
 		"of one whose program is missing": {`{"found":false,"problem":"the agent's command is not in its image i:1: cli: not found in the PATH /bin\u001b[2J","hint":"install it"}`, []string{
 			"program +the agent's command is not in its image i:1: cli: not found in the PATH /bin", " +install it",

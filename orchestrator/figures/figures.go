@@ -148,6 +148,9 @@ func (f *Figures) OfUnit(ctx context.Context, name string) (*api.UnitStatus, err
 	if err != nil {
 		return nil, err
 	}
+	if status.Lately, err = f.lately(ctx, name); err != nil {
+		return nil, err
+	}
 	last, err := f.opts.Store.Runs.List(ctx, store.Filter{Unit: name, Limit: 1})
 	if err != nil || len(last.Runs) == 0 {
 		return status, err
@@ -158,4 +161,42 @@ func (f *Figures) OfUnit(ctx context.Context, name string) (*api.UnitStatus, err
 		CreatedAt: summary.CreatedAt,
 	}
 	return status, err
+}
+
+// Facet counts the newest runs that a filter chooses, by state, outcome, error_kind, unit or kind.
+func (f *Figures) Facet(ctx context.Context, filter api.Filter, by string) (api.Facet, error) {
+	found, err := f.opts.Store.Runs.Facet(ctx, records.FilterOf(ctx, filter), by)
+	facet := api.Facet{By: by, Runs: found.Runs, More: found.More, Counts: make([]api.FacetCount, 0, len(found.Counts))}
+	for _, c := range found.Counts {
+		facet.Counts = append(facet.Counts, api.FacetCount(c))
+	}
+	return facet, err
+}
+
+// lastRuns is how many runs of a unit are looked at to tell how they ended.
+const lastRuns = 100
+
+// lately tells how the last runs of a unit ended; nil: none has.
+func (f *Figures) lately(ctx context.Context, name string) (*api.Lately, error) {
+	rows, err := f.opts.Store.Runs.LastEnded(ctx, name, lastRuns)
+	if err != nil || len(rows) == 0 {
+		return nil, err
+	}
+	lately := &api.Lately{Runs: len(rows)}
+	var took []float64
+	var spent api.ModelTotal
+	for _, row := range rows {
+		if row.Outcome == string(api.Success) {
+			lately.Succeeded++
+		}
+		if !row.StartedAt.IsZero() {
+			took = append(took, run.Milliseconds(max(0, row.FinishedAt.Sub(row.StartedAt))))
+		}
+		spent.Charged, spent.Cost = spent.Charged+row.Tokens, spent.Cost+api.Cost(row.Cost)
+	}
+	if spent != (api.ModelTotal{}) {
+		lately.Models = &spent
+	}
+	lately.P50, lately.P95 = metrics.Quantiles(took)
+	return lately, nil
 }

@@ -51,7 +51,11 @@ func conforms(t testing.TB, r *http.Request, a answer) {
 	}
 }
 
+// operationOf finds what the document says of a request: a path without parameters is meant before others.
 func operationOf(r *http.Request) (operation, string) {
+	if op, ok := theDocument().Paths[r.URL.EscapedPath()][strings.ToLower(r.Method)]; ok {
+		return op, r.URL.EscapedPath()
+	}
 	for path, operations := range theDocument().Paths {
 		pattern := regexp.QuoteMeta(path)
 		pattern = strings.ReplaceAll(pattern, `files/\{name\}`, `files/.+`)

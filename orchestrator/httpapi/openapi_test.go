@@ -174,6 +174,7 @@ func TestEveryRouteAnswersAsDocumented(t *testing.T) {
 		headers            []string
 	}{
 		{"GET", "/v1/runs?limit=5", "", nil},
+		{"GET", "/v1/runs/counts?by=outcome&roots=true", "", nil},
 		{"GET", run, "", nil},
 		{"GET", run + "/output", "", nil},
 		{"GET", run + "/tree", "", nil},

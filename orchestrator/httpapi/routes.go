@@ -120,6 +120,7 @@ func (h handlers) ofRuns() []route {
 	return []route{
 		{http.MethodPost, "/v1/runs", access.Run, h.runs.submit, slow},
 		{http.MethodGet, "/v1/runs", access.Read, h.runs.list, 0},
+		{http.MethodGet, "/v1/runs/counts", access.Read, h.runs.facet, 0},
 		{http.MethodGet, "/v1/runs/:id", access.Read, about(runID, h.runs.get), slow},
 		{http.MethodGet, "/v1/runs/:id/tree", access.Read, one(runID, h.svc.Runs.Tree), 0},
 		{http.MethodGet, "/v1/runs/:id/output", access.Read, about(runID, h.runs.output), 0},

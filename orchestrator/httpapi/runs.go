@@ -28,9 +28,9 @@ type runHandlers struct {
 }
 
 func (h runHandlers) list(c echo.Context) error {
-	filter, err := filterOf(c)
-	if err != nil {
-		return err
+	filter, q := filterOf(c)
+	if q.err != nil {
+		return q.err
 	}
 	page, err := h.svc.Runs.List(c.Request().Context(), filter)
 	if err != nil {
@@ -44,9 +44,20 @@ func (h runHandlers) list(c echo.Context) error {
 
 const maxPage = 1000
 
-func filterOf(c echo.Context) (api.Filter, error) {
-	q := queryWith(c, "metadata", "unit", "state", "metadata", "parent", "session", "context", "schedule", "since",
-		"until", "roots", "active", "waiting", "limit", "cursor")
+func (h runHandlers) facet(c echo.Context) error {
+	filter, q := filterOf(c, "by")
+	by := q.text("by")
+	if q.err != nil {
+		return q.err
+	}
+	facet, err := h.svc.Figures.Facet(c.Request().Context(), filter, by)
+	return replied(c, facet, err)
+}
+
+// filterOf reads a filter, which may have more parameters beside it.
+func filterOf(c echo.Context, more ...string) (api.Filter, *query) {
+	q := queryWith(c, "metadata", append(more, "unit", "state", "metadata", "parent", "session", "context", "schedule",
+		"since", "until", "roots", "active", "waiting", "limit", "cursor")...)
 	filter := api.Filter{
 		Unit:     q.text("unit"),
 		Parent:   q.id("parent"),
@@ -63,7 +74,7 @@ func filterOf(c echo.Context) (api.Filter, error) {
 		Limit:    int(q.integer("limit", 1, maxPage, "a number from 1 to 1000")),
 		Cursor:   q.text("cursor"),
 	}
-	return filter, q.err
+	return filter, q
 }
 
 // states are the states that a record can show.

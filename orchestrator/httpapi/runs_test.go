@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/agent-on-demand/aod/api"
 )
 
@@ -37,6 +39,29 @@ func TestARunThatFails(t *testing.T) {
 	}
 	s.do("GET", "/v1/runs/"+record.ID+"/output", "").wants(t, 404)
 	s.do("POST", "/v1/runs/"+record.ID+"/cancel", "").wants(t, 409)
+}
+
+func TestHowManyRunsEndedHow(t *testing.T) {
+	t.Parallel()
+	s := newServer(t, nil)
+	s.run(`{"do":"fail"}`)
+	for range 2 {
+		s.run(`{"do":"files","say":"x"}`)
+	}
+	facet := decode[api.Facet](t, s.do("GET", "/v1/runs/counts?by=outcome&unit=actor&roots=true", "").wants(t, 200))
+	want := api.Facet{By: "outcome", Counts: []api.FacetCount{{Value: "success", Runs: 2}, {Value: "capsule_error", Runs: 1}}, Runs: 3}
+	if diff := cmp.Diff(want, facet); diff != "" {
+		t.Error(diff)
+	}
+	for query, status := range map[string]int{"": 422, "?by=record": 422, "?by=outcome&by=state": 400, "?of=outcome": 400, "?by=outcome&limit=x": 400} {
+		if a := s.do("GET", "/v1/runs/counts"+query, ""); a.StatusCode != status {
+			t.Errorf("%s: %d", query, a.StatusCode)
+		}
+	}
+	unit := decode[api.Unit](t, s.do("GET", "/v1/units/actor", "").wants(t, 200))
+	if l := unit.Status.Lately; l == nil || l.Runs != 3 || l.Succeeded != 2 || l.P50 < 0 || l.P95 < l.P50 || l.Models != nil {
+		t.Errorf("lately: %+v", l)
+	}
 }
 
 func TestARunThatGoesOn(t *testing.T) {

@@ -152,13 +152,18 @@ func (u *recentUnit) capacity(lanes int) float64 {
 
 // quantiles returns the median and the 95th percentile of the durations, in milliseconds.
 func (u *recentUnit) quantiles() (p50, p95 float64) {
-	if len(u.runs) == 0 {
-		return 0, 0
-	}
 	totals := make([]float64, len(u.runs))
 	for i, one := range u.runs {
 		totals[i] = one.total
 	}
-	slices.Sort(totals)
-	return totals[(len(totals)-1)/2], totals[(len(totals)-1)*95/100]
+	return Quantiles(totals)
+}
+
+// Quantiles returns the median and the 95th percentile of some figures, which it sorts; 0 where there are none.
+func Quantiles(all []float64) (p50, p95 float64) {
+	if len(all) == 0 {
+		return 0, 0
+	}
+	slices.Sort(all)
+	return all[(len(all)-1)/2], all[(len(all)-1)*95/100]
 }

@@ -112,17 +112,22 @@ func (r *Reader) Seen(ctx context.Context, id string) error {
 	return err
 }
 
-// List returns a page of runs, newest first.
-func (r *Reader) List(ctx context.Context, f api.Filter) (api.Page, error) {
+// FilterOf is a client's filter, of the runs that the client may know of.
+func FilterOf(ctx context.Context, f api.Filter) store.Filter {
 	states := make([]string, len(f.States))
 	for i, state := range f.States {
 		states[i] = string(state)
 	}
-	rows, err := r.opts.Rows.List(ctx, store.Filter{
+	return store.Filter{
 		MadeBy: access.OnlyOwn(ctx), Unit: f.Unit, Parent: f.Parent, Session: f.Session, Context: f.Context,
 		Schedule: f.Schedule, States: states, Roots: f.Roots, Unfinished: f.Active, Asking: f.Waiting,
 		Metadata: f.Metadata, Since: f.Since, Until: f.Until, Cursor: f.Cursor, Limit: f.Limit,
-	})
+	}
+}
+
+// List returns a page of runs, newest first.
+func (r *Reader) List(ctx context.Context, f api.Filter) (api.Page, error) {
+	rows, err := r.opts.Rows.List(ctx, FilterOf(ctx, f))
 	if err != nil {
 		return api.Page{}, err
 	}

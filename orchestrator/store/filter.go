@@ -73,7 +73,10 @@ func (f Filter) few() bool {
 }
 
 // runs selects the runs below a position, in the order of the index that by names: see chooseIndex.
-func (f Filter) runs(by string, upTo position) statement {
+func (f Filter) runs(by string, upTo position) statement { return f.rows(by, upTo, columns) }
+
+// rows is runs with other columns than those of a list.
+func (f Filter) rows(by string, upTo position, columns func(at, seq string) string) statement {
 	at, seq, from := "runs.created_at", "runs.seq", "runs"
 	if by != "" {
 		at, seq, from = "lead.created_at", "lead.run", "metadata AS lead CROSS JOIN runs ON runs.seq = lead.run"

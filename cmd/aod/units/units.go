@@ -10,6 +10,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -202,6 +203,16 @@ func agentPage(page ui.Page, a api.UnitAgent) {
 	}
 }
 
+// latelyText says how the last runs of a unit ended: "98 of the last 100 runs succeeded, half of them took up to 1.2s".
+func latelyText(l api.Lately) string {
+	text := fmt.Sprintf("%d of the last %s succeeded", l.Succeeded, ui.Plural(l.Runs, "run"))
+	if l.P50 > 0 {
+		took := func(ms float64) time.Duration { return ui.RoundTime(time.Duration(ms * float64(time.Millisecond))) }
+		text += fmt.Sprintf(", half of them took up to %s, 95 %% up to %s", took(l.P50), took(l.P95))
+	}
+	return text
+}
+
 func unitPage(env *cli.Env, unit api.Unit) {
 	page := ui.Page{Out: env.Out}
 	page.Field("unit", ui.Joined(unit.Name, unit.Kind, ui.Short(unit.Version)))
@@ -220,6 +231,9 @@ func unitPage(env *cli.Env, unit api.Unit) {
 		}
 		if s.Next != nil {
 			page.Field("next run", ui.Joined(ui.Time(s.Next.At), "by "+s.Next.Schedule))
+		}
+		if s.Lately != nil {
+			page.Field("lately", latelyText(*s.Lately))
 		}
 		if s.LastRun != nil {
 			page.Field("last run", ui.Joined(s.LastRun.ID, string(s.LastRun.State.Status()), string(s.LastRun.Outcome)))
