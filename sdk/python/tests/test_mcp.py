@@ -351,7 +351,7 @@ class AsTools(ServersTest):
                 self.assertEqual(images, "iVBORw0KGgo" in last, last)
 
     def test_a_server_that_is_no_good_is_told_before_the_first_question(self):
-        for how, words in (("stillborn", "no notes here"), ("many", "1000 tools"), ("longname", "over 64 letters"), ("badschema", "no schema of an object")):
+        for how, words in (("stillborn", "no notes here"), ("many", "1000 tools"), ("longname", "over 64 letters"), ("badschema", "a schema of an object")):
             with self.subTest(how):
                 self.serve_tools(how)
                 model = self.model()
