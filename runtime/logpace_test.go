@@ -38,6 +38,9 @@ func TestAFloodIsReadSlowly(t *testing.T) {
 				if most := droppedBurst + seconds*droppedRate + 64<<10; f.read > most {
 					t.Errorf("%d bytes were read in %d seconds, want at most %d", f.read, seconds, most)
 				}
+				if waited := log.Waited(); waited < (seconds-1)*time.Second || waited > 2*seconds*time.Second {
+					t.Errorf("it tells of %s that were waited", waited)
+				}
 				if text != "\n" && f.read < seconds*droppedRate {
 					t.Errorf("%d bytes were read: the program stalls", f.read)
 				}
