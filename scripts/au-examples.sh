@@ -47,7 +47,7 @@ parts() { # UNIT
     PYTHONDONTWRITEBYTECODE=1 PYTHONPATH="$units/$1/src" python3 -m unittest discover -q -s "$units/$1/tests"
 }
 
-bin/aod validate "$units"/*
+bin/aod validate "$units"/*/
 for dir in "$units"/*/; do
     echo "== $dir"
     bin/aod test --quiet "$dir"
