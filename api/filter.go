@@ -46,6 +46,7 @@ type Summary struct {
 	ExitCode   *int              `json:"exit_code"`
 	Error      *RunError         `json:"error"`
 	Retries    int               `json:"retries"`
+	Models     *ModelUsage       `json:"models,omitempty"` // as in a Record
 	Timings    Timings           `json:"timings"`
 	CreatedAt  time.Time         `json:"created_at"`
 	StartedAt  *time.Time        `json:"started_at"`

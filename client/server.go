@@ -61,3 +61,10 @@ func (c Models) Calls(ctx context.Context, id string) ([]api.ModelCall, error) {
 func (c Models) Exchange(ctx context.Context, id string, n int64) (api.ModelExchange, error) {
 	return got[api.ModelExchange](ctx, c.conn, toRun(http.MethodGet, id, "models", strconv.FormatInt(n, 10)))
 }
+
+// SigninCode asks for an address of the server by which a browser signs in at its page, once and within a minute.
+func (c *Client) SigninCode(ctx context.Context) (api.SigninCode, error) {
+	r := to(http.MethodPost, "signin")
+	r.once = true
+	return got[api.SigninCode](ctx, c.conn, r)
+}

@@ -30,6 +30,7 @@ import (
 	"github.com/agent-on-demand/aod/orchestrator/records"
 	"github.com/agent-on-demand/aod/orchestrator/retention"
 	"github.com/agent-on-demand/aod/orchestrator/run"
+	"github.com/agent-on-demand/aod/orchestrator/signins"
 	"github.com/agent-on-demand/aod/orchestrator/store"
 	"github.com/agent-on-demand/aod/orchestrator/turns"
 	"github.com/agent-on-demand/aod/orchestrator/units"
@@ -62,6 +63,7 @@ type Service struct {
 	Figures   *figures.Figures
 	Retention *retention.Retention
 	Resends   *keys.Resends
+	Signins   *signins.Registry
 
 	registry *prometheus.Registry
 	lock     *safefs.LockFile
@@ -141,6 +143,7 @@ func (s *Service) makeRooms() (err error) {
 	})
 	s.Resends = keys.NewResends(s.Runs, s.store, s.Questions)
 	s.Retention = s.retain()
+	s.Signins = signins.New(s.store.Signins, s.home.Owner)
 	return nil
 }
 

@@ -34,7 +34,9 @@ import (
 	"github.com/agent-on-demand/aod/orchestrator/protocol/agents"
 	"github.com/agent-on-demand/aod/orchestrator/protocol/mcp"
 	"github.com/agent-on-demand/aod/orchestrator/records"
+	"github.com/agent-on-demand/aod/orchestrator/signins"
 	"github.com/agent-on-demand/aod/orchestrator/units"
+	"github.com/agent-on-demand/aod/orchestrator/web"
 	"github.com/agent-on-demand/aod/runtime"
 )
 
@@ -121,12 +123,29 @@ func (a *app) newAPI(
 		made.agents = newAgents(service, c, a2aOptions(c, authorize, logger))
 		mounts, opts.A2A = append(mounts, a2aMounts(made.agents, c)...), made.agents.Status
 	}
-	opts.Mounts = mounts
+	//nolint:gocritic // it isn't made yet
+	signIn := func(ctx context.Context, token string) (signins.Session, error) { return made.SignIn(ctx, token) }
+	page, err := web.New(service,
+		web.Options{Version: versionText(), NoAuth: c.NoAuth, SignIn: signIn, Logger: logger})
+	if err != nil {
+		return served{}, nil, err
+	}
+	opts.Mounts = append(mounts, pageMounts(page)...)
 	if made.API, err = httpapi.New(service, opts); err != nil {
 		return served{}, nil, err
 	}
 	stopWatching := watchTools(ctx, tools)
 	return made, func() { stopWatching(); _ = tools.Close() }, nil // their clients have gone with the API
+}
+
+// pageMounts are the addresses of the page, by the scope that they need.
+func pageMounts(page *web.Page) (mounts []httpapi.Mount) {
+	for _, r := range page.Routes() {
+		mounts = append(mounts, httpapi.Mount{
+			Patterns: []string{r.Pattern}, Handler: page, Page: page.Refuse, Scope: r.Scope, Open: r.Scope == "",
+		})
+	}
+	return mounts
 }
 
 // watchTools has clients hear of changes of the units, until ctx ends or stop is called.

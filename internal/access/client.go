@@ -40,6 +40,12 @@ func clientOf(ctx context.Context) client {
 // ClientOf returns the name of the token of a context's client, or "".
 func ClientOf(ctx context.Context) string { return clientOf(ctx).name }
 
+// May reports whether a context's client has a scope. Where nobody needs a token, everybody has them all.
+func May(ctx context.Context, scope Scope) bool {
+	c, known := ctx.Value(clientKey{}).(client)
+	return !known || Grant{Scopes: c.scopes}.Allows(scope) == nil
+}
+
 // MostRuns returns how many runs that a context's client asked for may go on at once; 0: there is no bound.
 func MostRuns(ctx context.Context) int { return clientOf(ctx).runs }
 

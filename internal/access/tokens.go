@@ -119,14 +119,14 @@ func (t *Tokens) List() ([]Token, error) {
 	return all, err
 }
 
-// Find returns what the holder of a token may do, and whether there is such a token.
-func (t *Tokens) Find(token string) (Grant, bool, error) {
+// Find returns what the holder of a token may do, by the token's SHA-256, and whether there is such a token.
+func (t *Tokens) Find(of [sha256.Size]byte) (Grant, bool, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if err := t.refresh(); err != nil {
 		return Grant{}, false, err
 	}
-	found, ok := t.byDigest[digest(token)]
+	found, ok := t.byDigest[hex.EncodeToString(of[:])]
 	return Grant{found.Name, found.Scopes, found.Limits}, ok, nil
 }
 

@@ -3,6 +3,7 @@ package access
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"os"
 	"path/filepath"
 	"strings"
@@ -23,12 +24,12 @@ func must(t testing.TB, err error) {
 func TestATokenIsMadeFoundAndRevoked(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "server", "tokens.json")
 	server, command := NewTokens(path), NewTokens(path)
-	if _, known, err := server.Find("anything"); known || err != nil {
+	if _, known, err := server.Find(sha256.Sum256([]byte("anything"))); known || err != nil {
 		t.Errorf("without a file: %v, %v", known, err)
 	}
 	token, err := command.Add("ci", []Scope{Run, Read}, Limits{})
 	must(t, err)
-	grant, known, err := server.Find(token)
+	grant, known, err := server.Find(sha256.Sum256([]byte(token)))
 	if err != nil || !known || grant.Name != "ci" || grant.Allows(Run) != nil || grant.Allows(Read) != nil {
 		t.Errorf("grant %+v, %v, %v", grant, known, err)
 	}
@@ -49,7 +50,7 @@ func TestATokenIsMadeFoundAndRevoked(t *testing.T) {
 		t.Errorf("the same name again: %v", err)
 	}
 	must(t, command.Remove("ci"))
-	if _, known, err := server.Find(token); known || err != nil {
+	if _, known, err := server.Find(sha256.Sum256([]byte(token))); known || err != nil {
 		t.Errorf("after it was revoked: %v, %v", known, err)
 	}
 	if err := command.Remove("ci"); !fault.Is(err, fault.NotFound) {
@@ -63,11 +64,11 @@ func TestEveryChangeOfTheFileCounts(t *testing.T) {
 	for range 50 { // faster than the clock of the file system
 		token, err := command.Add("ci", []Scope{Run}, Limits{})
 		must(t, err)
-		if _, known, err := server.Find(token); !known || err != nil {
+		if _, known, err := server.Find(sha256.Sum256([]byte(token))); !known || err != nil {
 			t.Fatalf("a new one: %v, %v", known, err)
 		}
 		must(t, command.Remove("ci"))
-		if _, known, err := server.Find(token); known || err != nil {
+		if _, known, err := server.Find(sha256.Sum256([]byte(token))); known || err != nil {
 			t.Fatalf("a revoked one: %v, %v", known, err)
 		}
 	}
@@ -82,7 +83,7 @@ func TestAChangeOfASettledFileCounts(t *testing.T) {
 	must(t, err)
 	finds := func(token string, want bool) {
 		t.Helper()
-		if _, known, err := server.Find(token); known != want || err != nil {
+		if _, known, err := server.Find(sha256.Sum256([]byte(token))); known != want || err != nil {
 			t.Errorf("found: %v, %v", known, err)
 		}
 	}
@@ -115,7 +116,7 @@ func TestAFileIsReadAgainUntilItHasSettled(t *testing.T) {
 	for known, holder := range map[bool]string{true: token, false: "another"} {
 		must(t, os.WriteFile(path, bytes.Replace(raw, []byte(digest(token)), []byte(digest(holder)), 1), 0o600))
 		must(t, os.Chtimes(path, soon, soon))
-		if _, found, err := tokens.Find(token); found != known || err != nil {
+		if _, found, err := tokens.Find(sha256.Sum256([]byte(token))); found != known || err != nil {
 			t.Errorf("found: %v, %v", found, err)
 		}
 	}
@@ -171,12 +172,12 @@ func TestAFileThatIsNoneGivesNobodyAccess(t *testing.T) {
 	token, err := tokens.Add("ci", []Scope{Admin}, Limits{})
 	must(t, err)
 	must(t, os.Chmod(path, 0o644))
-	if _, known, err := tokens.Find(token); known || !fault.Is(err, fault.Unavailable) || !strings.Contains(fault.Public(err).Hint, "chmod 600") {
+	if _, known, err := tokens.Find(sha256.Sum256([]byte(token))); known || !fault.Is(err, fault.Unavailable) || !strings.Contains(fault.Public(err).Hint, "chmod 600") {
 		t.Errorf("a file for others: %v, %v", known, err)
 	}
 	must(t, os.WriteFile(path, []byte(`{"tokens":[`), 0o600))
 	must(t, os.Chmod(path, 0o600))
-	if _, known, err := tokens.Find(token); known || !fault.Is(err, fault.Unavailable) {
+	if _, known, err := tokens.Find(sha256.Sum256([]byte(token))); known || !fault.Is(err, fault.Unavailable) {
 		t.Errorf("half a file: %v, %v", known, err)
 	}
 	if err := tokens.Remove("ci"); !fault.Is(err, fault.Unavailable) {
@@ -208,7 +209,7 @@ func TestATokenHasLimits(t *testing.T) {
 	token, err := NewTokens(path).Add("ci", []Scope{Run}, limits)
 	must(t, err)
 	tokens := NewTokens(path)
-	grant, known, err := tokens.Find(token)
+	grant, known, err := tokens.Find(sha256.Sum256([]byte(token)))
 	if err != nil || !known || grant.Limits != limits || MostRuns(WithGrant(t.Context(), grant)) != 5 || MostRuns(WithClient(t.Context(), "ci")) != 0 {
 		t.Errorf("%+v, %v, %v", grant, known, err)
 	}

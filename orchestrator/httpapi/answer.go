@@ -33,7 +33,12 @@ func (a answerer) answer(err error, c echo.Context) {
 	if p.MayRetry() {
 		header.Set(echo.HeaderRetryAfter, p.RetryAfter())
 	}
-	contentType, body := a.routes.mountOf(c).shaped(p)
+	mount := a.routes.mountOf(c)
+	if mount.Page != nil {
+		mount.Page(c.Response(), c.Request(), p)
+		return
+	}
+	contentType, body := mount.shaped(p)
 	if err := writeJSON(c, p.Status, contentType, body); err != nil {
 		a.log.logger.DebugContext(c.Request().Context(), "answer not written", "error", err)
 	}

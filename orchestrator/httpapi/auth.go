@@ -15,6 +15,7 @@ import (
 	"github.com/agent-on-demand/aod/internal/access"
 	"github.com/agent-on-demand/aod/internal/bytegate"
 	"github.com/agent-on-demand/aod/internal/wire/httpwire"
+	"github.com/agent-on-demand/aod/orchestrator/signins"
 )
 
 // auth knows the server's own token by its digest, so that comparing takes the same time for
@@ -32,6 +33,7 @@ func newAuth(opts Options) auth {
 // authorizer has requests bear tokens that allow them.
 type authorizer struct {
 	tokens  auth
+	signins *signins.Registry
 	streams *httpwire.Streams
 	rates   *httpwire.Rates
 	memory  *bytegate.Gate
@@ -40,7 +42,7 @@ type authorizer struct {
 }
 
 // authorized requires a token on every route that isn't open, known or not, and of a known one
-// the route's scope.
+// the route's scope. On a page's route, whoever has signed in stands for the token with which they did.
 func (a authorizer) authorized(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		request := c.Request()
@@ -49,12 +51,8 @@ func (a authorizer) authorized(next echo.HandlerFunc) echo.HandlerFunc {
 			return next(c)
 		}
 		r, known := a.routes.of(c)
-		answer := c.Response().Header()
-		if r.traits&open != 0 {
-			answer = http.Header{} // it needs none, so that it isn't asked for
-		}
-		token := tokenOf(request, a.routes.mountOf(c).TokenHeader)
-		grant, err := a.tokens.grant(token, answer)
+		look := a.lookOf(c, r)
+		grant, err := look(request.Context())
 		if err != nil && r.traits&open == 0 {
 			return err
 		}
@@ -70,11 +68,49 @@ func (a authorizer) authorized(next echo.HandlerFunc) echo.HandlerFunc {
 				return err
 			}
 		}
-		if r.traits&(slow|stream) == 0 || grant.Name == "" {
+		if r.traits&(slow|stream) == 0 || grant.Name == "" && r.traits&cookie == 0 {
 			return next(c)
 		}
-		return a.whileAllowed(c, token, r.scope, next)
+		return a.whileAllowed(c, scoped(look, r.scope), next)
 	}
+}
+
+// look returns what somebody who asks may do now.
+type look func(ctx context.Context) (access.Grant, error)
+
+// scoped is a look that also fails when a scope isn't granted.
+func scoped(of look, scope access.Scope) look {
+	return func(ctx context.Context) (access.Grant, error) {
+		grant, err := of(ctx)
+		if err != nil || scope == public {
+			return grant, err
+		}
+		return grant, grant.Allows(scope)
+	}
+}
+
+// lookOf returns the look at a request's token, or on a page's route at the cookie of whoever has signed in. Where there
+// is neither, the answer says what is missing, unless the route needs none.
+func (a authorizer) lookOf(c echo.Context, r route) look {
+	request, answer := c.Request(), c.Response().Header()
+	if r.traits&open != 0 {
+		answer = http.Header{}
+	}
+	if r.traits&cookie != 0 {
+		secret := a.signins.SecretOf(request)
+		return func(ctx context.Context) (access.Grant, error) { return a.grantOfSecret(ctx, secret) }
+	}
+	token := tokenOf(request, a.routes.mountOf(c).TokenHeader)
+	return func(context.Context) (access.Grant, error) { return a.tokens.grant(token, answer) }
+}
+
+// grantOfSecret returns what somebody may do who has signed in.
+func (a authorizer) grantOfSecret(ctx context.Context, secret string) (access.Grant, error) {
+	token, err := a.signins.TokenOf(ctx, secret)
+	if err != nil {
+		return access.Grant{}, err
+	}
+	return a.tokens.grantOfDigest(token)
 }
 
 // withinRate takes one request of those that the holder of a grant may make in a minute.
@@ -121,7 +157,12 @@ func (a auth) grant(token string, answer http.Header) (access.Grant, error) {
 
 // grantOf returns what the holder of a token may do.
 func (a auth) grantOf(token string) (access.Grant, error) {
-	if digest := sha256.Sum256([]byte(token)); subtle.ConstantTimeCompare(digest[:], a.digest[:]) == 1 {
+	return a.grantOfDigest(sha256.Sum256([]byte(token)))
+}
+
+// grantOfDigest is grantOf for the digest of a token.
+func (a auth) grantOfDigest(token signins.Digest) (access.Grant, error) {
+	if subtle.ConstantTimeCompare(token[:], a.digest[:]) == 1 {
 		return access.Grant{Scopes: []access.Scope{access.Admin}}, nil
 	}
 	if a.named != nil {
@@ -134,15 +175,6 @@ func (a auth) grantOf(token string) (access.Grant, error) {
 			"makes others")
 }
 
-// allowed is grantOf for a token that has to have a scope.
-func (a auth) allowed(token string, scope access.Scope) (access.Grant, error) {
-	grant, err := a.grantOf(token)
-	if err != nil {
-		return access.Grant{}, err
-	}
-	return grant, grant.Allows(scope)
-}
-
 // call is authorized for a call that doesn't come over HTTP: see API.Authorize.
 func (a authorizer) call(ctx context.Context, token string) (context.Context, error) {
 	if a.tokens.none {
@@ -152,7 +184,8 @@ func (a authorizer) call(ctx context.Context, token string) (context.Context, er
 		return ctx, fault.New(fault.Unauthorized, "the call bears no token").
 			WithHint("send the metadata authorization: Bearer TOKEN")
 	}
-	grant, err := a.tokens.allowed(token, access.Run)
+	allowed := scoped(func(context.Context) (access.Grant, error) { return a.tokens.grantOf(token) }, access.Run)
+	grant, err := allowed(ctx)
 	if err != nil {
 		return ctx, err
 	}
@@ -161,7 +194,7 @@ func (a authorizer) call(ctx context.Context, token string) (context.Context, er
 	}
 	ctx = a.counting(a.known(ctx, grant), grant.Name)
 	if grant.Name != "" { // the server's own is never revoked
-		ctx, _ = a.tokens.watched(ctx, token, access.Run) // it ends with the call
+		ctx, _ = watched(ctx, allowed) // it ends with the call
 	}
 	return ctx, nil
 }
@@ -174,12 +207,10 @@ func (a authorizer) counting(ctx context.Context, name string) context.Context {
 // grantLook is how often it is looked whether a request that lasts is still allowed.
 const grantLook = time.Second
 
-// watched returns a context that ends when a token doesn't allow a scope any more, with the fault
+// watched returns a context that ends when a look finds that something isn't allowed any more, with the fault
 // that says so as its cause. It looks by a clock of its own: a request that is silent doesn't come
 // past here again, and neither does one that has much to tell. end must be called, or ctx end.
-func (a auth) watched(
-	ctx context.Context, token string, scope access.Scope,
-) (_ context.Context, end context.CancelCauseFunc) {
+func watched(ctx context.Context, allowed look) (_ context.Context, end context.CancelCauseFunc) {
 	ctx, end = context.WithCancelCause(ctx)
 	go func() {
 		clock := time.NewTicker(grantLook)
@@ -190,7 +221,7 @@ func (a auth) watched(
 				return
 			case <-clock.C:
 			}
-			if _, err := a.allowed(token, scope); err != nil {
+			if _, err := allowed(ctx); err != nil && ctx.Err() == nil {
 				end(err)
 				return
 			}
@@ -199,12 +230,12 @@ func (a auth) watched(
 	return ctx, end
 }
 
-// whileAllowed serves a request that may last, for as long as its token allows it. A stream of
+// whileAllowed serves a request that may last, for as long as it is allowed. A stream of
 // events ends with a comment that says why.
-func (a authorizer) whileAllowed(c echo.Context, token string, scope access.Scope, next echo.HandlerFunc) error {
+func (a authorizer) whileAllowed(c echo.Context, allowed look, next echo.HandlerFunc) error {
 	request := c.Request()
 	defer c.SetRequest(request) // the outer handlers must not take this end for the client's
-	ctx, end := a.tokens.watched(request.Context(), token, scope)
+	ctx, end := watched(request.Context(), allowed)
 	defer end(nil)
 	c.SetRequest(request.WithContext(ctx))
 	err := next(c)

@@ -17,10 +17,12 @@ import (
 type guard struct {
 	hosts   []string // lower case
 	origins []string
+	routes  *routes
+	own     *http.CrossOriginProtection
 }
 
-func newGuard(opts Options) guard {
-	g := guard{origins: opts.Origins}
+func newGuard(opts Options, known *routes) guard {
+	g := guard{origins: opts.Origins, routes: known, own: http.NewCrossOriginProtection()}
 	for _, host := range append([]string{opts.Listen}, opts.Hosts...) {
 		if host != "" {
 			g.hosts = append(g.hosts, plainHost(host))
@@ -38,6 +40,13 @@ func (g guard) guarded(next echo.HandlerFunc) echo.HandlerFunc {
 		if !g.knows(r.Host) {
 			return fault.New(fault.Forbidden, "this server does not answer to the name in the request's Host header").
 				WithHint("use its address, or add the name to the setting `hosts`")
+		}
+		if row, _ := g.routes.of(c); row.traits&cookie != 0 {
+			if err := g.own.Check(r); err != nil {
+				return fault.New(fault.Forbidden, "only this server's own page may change something here").
+					WithHint("open the page at the address by which this server is known")
+			}
+			return next(c)
 		}
 		origin := r.Header.Get(echo.HeaderOrigin)
 		if origin == "" {

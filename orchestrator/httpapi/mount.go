@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"net/http"
 	"strings"
 
@@ -10,7 +11,7 @@ import (
 	"github.com/agent-on-demand/aod/internal/wire/httpwire"
 )
 
-// Mount adds another protocol to the API, for which a token needs the scope run. Its requests pass the API's rules for
+// Mount adds another protocol to the API, for which a token needs a scope. Its requests pass the API's rules for
 // hosts, origins and tokens, its log, and its bounds on slow clients; panics become problems.
 type Mount struct {
 	// Patterns are the addresses of the protocol as http.ServeMux writes them: METHOD /path
@@ -28,15 +29,23 @@ type Mount struct {
 	// Open says that no token is needed. Such requests have 30 seconds; others have no time
 	// limit.
 	Open bool
+	// Scope is what a token needs; "": Run.
+	Scope access.Scope
+	// Page answers what the API refuses, in place of a problem, where browsers ask for a page. Whoever has signed in is
+	// known by a cookie, and no token counts. nil: it isn't a page.
+	Page func(http.ResponseWriter, *http.Request, httpwire.Problem)
 }
 
 // mount serves the routes of a mount.
 func (r *routes) mount(m Mount, log requestLog) {
 	handle := m.handler(log)
 	for _, pattern := range m.Patterns {
-		row := route{path: pattern, scope: access.Run, handle: handle, traits: slow}
+		row := route{path: pattern, scope: cmp.Or(m.Scope, access.Run), handle: handle, traits: slow}
 		if m.Open {
 			row.scope, row.traits = public, open
+		}
+		if m.Page != nil {
+			row.traits |= cookie
 		}
 		method, path, named := strings.Cut(pattern, " ")
 		if !named {

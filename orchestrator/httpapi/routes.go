@@ -15,6 +15,7 @@ const (
 	open   traits = 1 << iota // needs no token
 	slow                      // has no time limit
 	stream                    // lasts as long as the run: slow, and not for HEAD
+	cookie                    // of the page: a browser's cookie stands for the token, and its own pages may ask
 )
 
 type route struct {
@@ -86,6 +87,7 @@ type handlers struct {
 	models    modelHandlers
 	server    serverHandlers
 	standard  standardHandlers
+	signins   signinHandlers
 }
 
 func newHandlers(svc *orchestrator.Service, opts Options) handlers {
@@ -105,6 +107,7 @@ func newHandlers(svc *orchestrator.Service, opts Options) handlers {
 		aus:       auHandlers{svc, bodies, waits},
 		models:    modelHandlers{svc},
 		server:    serverHandlers{svc, schemas.OpenAPI(opts.Version), opts.Metrics, opts.A2A},
+		signins:   signinHandlers{svc.Signins, opts.NoAuth},
 		standard: standardHandlers{
 			svc, bodies, waits, hostFiles{opts.FileRoots, bodies, svc.Units}, opts.ExecuteProblems,
 		},
@@ -204,6 +207,7 @@ func (h handlers) ofServer() []route {
 		{http.MethodGet, "/v1/pool", access.Read, h.server.pool, 0},
 		{http.MethodGet, "/v1/stats", access.Read, h.server.stats, 0},
 		{http.MethodPost, "/v1/prune", access.Admin, h.server.prune, slow},
+		{http.MethodPost, "/v1/signin", access.Read, h.signins.code, 0},
 
 		{http.MethodGet, "/healthz", public, h.server.alive, open},
 		{http.MethodGet, "/readyz", public, h.server.ready, open},

@@ -31,6 +31,18 @@ func (f *Feed) Events(ctx context.Context, id string, after int64) iter.Seq2[api
 	return f.events(ctx, id, after, true)
 }
 
+// Last returns the last event of a run.
+func (f *Feed) Last(ctx context.Context, id string) (api.Event, error) {
+	if err := f.runs.Seen(ctx, id); err != nil {
+		return api.Event{}, err
+	}
+	last, err := f.store.Events.Last(ctx, id)
+	return EventOf(last), err
+}
+
+// Next returns a channel that is closed with the next event or log line of a run. more is false when none can come.
+func (f *Feed) Next(id string) (news <-chan struct{}, more bool) { return f.runs.opts.Live(id).Next() }
+
 // Past yields the events that a run has had after the one with the number after.
 func (f *Feed) Past(ctx context.Context, id string, after int64) iter.Seq2[api.Event, error] {
 	return f.events(ctx, id, after, false)

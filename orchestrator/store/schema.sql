@@ -318,3 +318,13 @@ CREATE TRIGGER deliveries_discounted AFTER DELETE ON deliveries WHEN OLD.ended_a
   UPDATE pushes SET waiting = waiting - 1 WHERE seq = OLD.push;
   UPDATE totals SET push_backlog = push_backlog - 1;
 END;
+
+-- Who has signed in at the page. token is the digest of the token with which that was done: what it may not do any
+-- more, nobody may who signed in with it.
+CREATE TABLE signins (
+  digest     BLOB    NOT NULL PRIMARY KEY, -- SHA-256 of the secret in the browser's cookie
+  token      BLOB    NOT NULL,
+  expires_at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX signins_by_end ON signins (expires_at);

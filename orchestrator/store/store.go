@@ -24,6 +24,7 @@ type Store struct {
 	Pushes      *Pushes
 	Deliveries  *Deliveries
 	Units       *Units
+	Signins     *Signins
 
 	core *core
 }
@@ -32,7 +33,8 @@ func newStore(c *core) *Store {
 	return &Store{
 		Runs: &Runs{c}, Events: &Events{c}, Keys: &Keys{c}, Steps: &Steps{c}, ModelCalls: &ModelCalls{c},
 		Questions: &Questions{c}, Sessions: &Sessions{c}, Schedules: &Schedules{c}, Occurrences: &Occurrences{c},
-		Pushes: &Pushes{c}, Deliveries: &Deliveries{c}, Units: &Units{c}, core: c,
+		Pushes: &Pushes{c}, Deliveries: &Deliveries{c}, Units: &Units{c},
+		Signins: &Signins{c}, core: c,
 	}
 }
 

@@ -86,3 +86,11 @@ CREATE TRIGGER runs_went AFTER DELETE ON runs WHEN OLD.parent = '' BEGIN
 END;
 
 ALTER TABLE questions ADD COLUMN answered_by TEXT NOT NULL DEFAULT '';
+
+CREATE TABLE signins (
+  digest     BLOB    NOT NULL PRIMARY KEY,
+  token      BLOB    NOT NULL,
+  expires_at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX signins_by_end ON signins (expires_at);

@@ -1,0 +1,39 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/orchestrator/signins"
+)
+
+// SignIn signs somebody in at the page with a token. The error is an Unauthorized fault if it isn't the server's.
+func (a *API) SignIn(ctx context.Context, token string) (signins.Session, error) {
+	if _, err := a.auth.tokens.grantOf(token); err != nil {
+		return signins.Session{}, err
+	}
+	return a.auth.signins.Begin(ctx, token)
+}
+
+// signinHandlers let browsers sign in at the page.
+type signinHandlers struct {
+	registry *signins.Registry
+	noAuth   bool
+}
+
+// code answers with a link by which a browser signs in once, as the holder of the request's token.
+func (h signinHandlers) code(c echo.Context) error {
+	if h.noAuth {
+		return reply(c, http.StatusCreated, api.SigninCode{Path: "/ui/"})
+	}
+	text, until, err := h.registry.Code(tokenOf(c.Request(), ""))
+	if err != nil {
+		return err
+	}
+	until = until.UTC().Truncate(time.Millisecond)
+	return reply(c, http.StatusCreated, api.SigninCode{Path: "/ui/login?code=" + text, ExpiresAt: &until})
+}

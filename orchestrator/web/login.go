@@ -1,0 +1,83 @@
+package web
+
+import (
+	"net/http"
+	"strings"
+
+	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/orchestrator/signins"
+)
+
+// door is the page where people sign in.
+type door struct {
+	Next    string
+	Problem *fault.Error // why they couldn't; nil: they haven't tried
+}
+
+// showLogin shows where people sign in, or signs them in by a code of `aod ui`.
+func (p *Page) showLogin(w http.ResponseWriter, r *request) error {
+	next := local(r.URL.Query().Get("next"))
+	code := r.URL.Query().Get("code")
+	if code == "" {
+		p.showDoor(w, r, http.StatusOK, door{Next: next})
+		return nil
+	}
+	session, err := p.svc.Signins.Redeem(r.Context(), code)
+	if err != nil {
+		return p.refused(w, r, next, err)
+	}
+	p.enter(w, r, session, next)
+	return nil
+}
+
+// login signs somebody in with a token.
+func (p *Page) login(w http.ResponseWriter, r *request) error {
+	form, err := fieldsOf(w, r)
+	if err != nil {
+		return err
+	}
+	next := local(form.Get("next"))
+	session, err := p.opts.SignIn(r.Context(), strings.TrimSpace(form.Get("token")))
+	if err != nil {
+		return p.refused(w, r, next, err)
+	}
+	p.enter(w, r, session, next)
+	return nil
+}
+
+// refused shows the door again to somebody whose token or code isn't good.
+func (p *Page) refused(w http.ResponseWriter, r *request, next string, err error) error {
+	if !fault.Is(err, fault.Unauthorized) {
+		return err
+	}
+	problem := fault.Public(err)
+	p.showDoor(w, r, http.StatusUnauthorized, door{Next: next, Problem: problem})
+	return nil
+}
+
+func (p *Page) showDoor(w http.ResponseWriter, r *request, status int, d door) {
+	r.frame.Title, r.frame.Alone = "Sign in", true
+	p.write(w, status, r.frame, part{"door", "door", d})
+}
+
+func (p *Page) enter(w http.ResponseWriter, r *request, session signins.Session, next string) {
+	http.SetCookie(w, p.svc.Signins.Cookie(session, overTLS(r)))
+	redirect(w, "./"+next)
+}
+
+// overTLS reports whether the browser came by TLS, to this server or to the proxy before it: it says so in its Origin.
+func overTLS(r *request) bool {
+	return r.TLS != nil || strings.HasPrefix(r.Header.Get("Origin"), "https:")
+}
+
+// logout signs somebody out.
+func (p *Page) logout(w http.ResponseWriter, r *request) error {
+	if secret := p.svc.Signins.SecretOf(r.Request); secret != "" {
+		if err := p.svc.Signins.End(r.Context(), secret); err != nil {
+			return err
+		}
+	}
+	http.SetCookie(w, p.svc.Signins.Cookie(signins.Session{}, overTLS(r)))
+	redirect(w, "login")
+	return nil
+}

@@ -1,0 +1,86 @@
+package web
+
+import (
+	"bytes"
+	"embed"
+	"encoding/base64"
+	"hash/fnv"
+	"html/template"
+	"net/http"
+	"strconv"
+
+	"github.com/agent-on-demand/aod/internal/lazyregexp"
+	"github.com/agent-on-demand/aod/internal/wire/httpwire"
+)
+
+//go:embed templates
+var templateFiles embed.FS
+
+// part is a piece of a page that is shown, and sent again by itself when it has changed.
+type part struct {
+	key      string // among those of its page
+	template string
+	data     any
+}
+
+// shown is a part as the browser has it.
+type shown struct {
+	Key, Hash string
+	HTML      template.HTML
+}
+
+// on is what a part's template sees: what it is about, and how all pages show things.
+type on struct {
+	*frame
+	D any
+}
+
+// On is for a template that shows something with another one.
+func (o on) On(d any) on { return on{o.frame, d} }
+
+func parseTemplates(found assets) (*template.Template, error) {
+	return template.New("").Funcs(template.FuncMap{
+		"asset": found.path, "icon": icon, "short": short, "num": num, "bytes": size, "plural": plural,
+	}).ParseFS(templateFiles, "templates/*.html")
+}
+
+// render shows parts.
+func (p *Page) render(f *frame, parts ...part) ([]shown, error) {
+	all := make([]shown, 0, len(parts))
+	for _, one := range parts {
+		var text bytes.Buffer
+		if err := p.texts.ExecuteTemplate(&text, one.template, on{f, one.data}); err != nil {
+			return nil, err
+		}
+		//nolint:gosec // it was made by a template
+		all = append(all, shown{one.key, hash(text.Bytes()), template.HTML(text.String())})
+	}
+	return all, nil
+}
+
+// counting is the time that something has lasted until now, which browsers count on.
+var counting = lazyregexp.New(`(data-since="[^"]*">)[^<]*`)
+
+// hash tells two states of a part apart.
+func hash(text []byte) string {
+	sum := fnv.New64a()
+	_, _ = sum.Write(counting().ReplaceAll(text, []byte("$1"))) // it never fails
+	return base64.RawURLEncoding.EncodeToString(sum.Sum(nil))
+}
+
+// write answers with a page of parts.
+func (p *Page) write(w http.ResponseWriter, status int, f *frame, parts ...part) {
+	var err error
+	if f.Parts, err = p.render(f, parts...); err == nil {
+		var text bytes.Buffer
+		if err = p.texts.ExecuteTemplate(&text, "page.html", f); err == nil {
+			w.Header().Set("Content-Type", "text/html; charset=utf-8")
+			w.Header().Set("Content-Length", strconv.Itoa(text.Len()))
+			w.WriteHeader(status)
+			_, _ = w.Write(text.Bytes()) // the browser may have gone
+			return
+		}
+	}
+	p.opts.Logger.Error("page not rendered", "page", f.Section, "error", err)
+	http.Error(w, httpwire.ProblemOf(err).Detail, http.StatusInternalServerError)
+}

@@ -1,0 +1,267 @@
+package web
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"net/http"
+	"time"
+
+	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/api/fault"
+)
+
+func (p *Page) addRun() {
+	p.page("/ui/runs/{id}", p.runSummary)
+	p.page("/ui/runs/{id}/events", p.runEvents)
+	p.page("/ui/runs/{id}/record", p.runRecord)
+	p.read("GET /ui/runs/{id}/peek", p.peek)
+	p.read("GET /ui/runs/{id}/files/", p.runFile)
+	p.run("POST /ui/runs/{id}/cancel", p.cancelRun)
+	p.run("POST /ui/runs/{id}/again", p.runAgain)
+}
+
+// runView is what the head of each page of a run shows.
+type runView struct {
+	api.Record
+	Is       state
+	Tab      string
+	Told     string // how far it is, while it goes on
+	Why      string // below an error: what kind it is
+	Ended    bool
+	Tree     tree
+	Files    []fileView
+	InputIs  string // as JSON, with its lines
+	OutputIs string
+}
+
+// tab is a page of a run.
+type tab struct{ Name, Path, Title, Count string }
+
+// Tabs are the pages that a run has.
+func (v runView) Tabs() []tab {
+	all := []tab{{"summary", "", "Summary", ""}}
+	if v.Flow != nil {
+		all = append(all, tab{"flow", "/flow", "Flow", num(int64(v.Flow.Steps))})
+	}
+	if v.Models != nil {
+		all = append(all, tab{"models", "/models", "Model calls", num(v.Models.Calls)})
+	}
+	if v.Changes != nil {
+		all = append(all, tab{"changes", "/changes", "Changes", ""})
+	}
+	return append(all, tab{"log", "/log", "Log", ""}, tab{"events", "/events", "Events", ""},
+		tab{"record", "/record", "Record", ""})
+}
+
+// Word is how it goes with the run, behind its unit's name.
+func (v runView) Word() string { return wordOf(v.Is) }
+
+// NoteClass is the colour of the note that tells the error.
+func (v runView) NoteClass() string {
+	if v.Is.Class == "bad" || v.Is.Class == "late" {
+		return v.Is.Class
+	}
+	return ""
+}
+
+// Attempt is the number of the last attempt.
+func (v runView) Attempt() int { return v.Retries + 1 }
+
+// MostAttempts is how many there may be.
+func (v runView) MostAttempts() int { return max(v.MaxRetries, v.Retries) + 1 }
+
+// QueueText says how long the run waited for its turn.
+func (v runView) QueueText() string {
+	if v.Timings.Queue < 1 {
+		return "no wait"
+	}
+	return span(time.Duration(v.Timings.Queue*float64(time.Millisecond))) + " in the queue"
+}
+
+// Spent is what the run and all that it called took of models.
+func (v runView) Spent() *api.ModelTotal { return spent(v.Models) }
+
+// spent is what a run and all that it called took of models.
+func spent(of *api.ModelUsage) *api.ModelTotal {
+	switch {
+	case of == nil:
+		return nil
+	case of.Tree != nil:
+		return of.Tree
+	}
+	return &api.ModelTotal{Charged: of.Charged, Cost: of.Cost}
+}
+
+// runOf reads a run for one of its pages.
+func (p *Page) runOf(r *request, tab string) (runView, error) {
+	record, err := p.svc.Runs.Get(r.Context(), r.PathValue("id"))
+	if err != nil {
+		return runView{}, err
+	}
+	v := runView{Record: record, Tab: tab, Ended: record.Outcome != ""}
+	v.Is = stateOf(record.State, record.Outcome, record.Question != nil)
+	if !v.Ended {
+		v.Told = p.progressOf(r.Context(), record.ID, &v.Is)
+	}
+	if record.Error != nil {
+		v.Why = record.Error.Kind + " · " + string(record.Error.Category)
+	}
+	return v, nil
+}
+
+// contentOf is a page of a run: its head, and what the page is for.
+func (p *Page) contentOf(v runView, parts ...part) content {
+	c := content{
+		title: v.Unit + " " + wordOf(v.Is), section: "runs",
+		parts: append([]part{{"head", "run-head", v}, {"facts", "run-facts", v}}, parts...),
+	}
+	if !v.Ended {
+		c.follow = func(ctx context.Context, changed func()) { p.followRun(ctx, v.Record, changed) }
+	}
+	return c
+}
+
+// wordOf is a state in a sentence.
+func wordOf(is state) string {
+	switch is.Class {
+	case "run":
+		return "is running"
+	case "queue":
+		return "is queued"
+	case "ask":
+		return "waits for a person"
+	case "off":
+		return "was cancelled"
+	case "late":
+		return "ran out of time"
+	}
+	return map[string]string{"ok": "succeeded", "bad": "failed"}[is.Class]
+}
+
+func (p *Page) runSummary(r *request) (content, error) {
+	v, err := p.runOf(r, "summary")
+	if err != nil {
+		return content{}, err
+	}
+	below, err := p.svc.Runs.Tree(r.Context(), v.ID)
+	if err != nil {
+		return content{}, err
+	}
+	v.Tree = newTree(below, v.Record, r.frame.now)
+	v.InputIs, v.OutputIs = pretty(v.Input), pretty(v.Output)
+	v.Files = p.filesOf(r.Context(), v.Record)
+	return p.contentOf(v, part{"tree", "run-tree", v}, part{"data", "run-data", v}, part{"files", "run-files", v},
+		part{"attempts", "run-attempts", v}), nil
+}
+
+// prettyBytes is how much of a JSON document is shown.
+const prettyBytes = 64 << 10
+
+// pretty is a JSON document with its lines, as far as it is shown.
+func pretty(raw json.RawMessage) string {
+	if len(raw) == 0 || string(raw) == "null" {
+		return ""
+	}
+	var text bytes.Buffer
+	if json.Indent(&text, raw, "", "  ") != nil {
+		return ""
+	}
+	if text.Len() > prettyBytes {
+		return text.String()[:prettyBytes] + "\n… (" + size(int64(text.Len()-prettyBytes)) + " more: see the record)"
+	}
+	return text.String()
+}
+
+func (p *Page) runRecord(r *request) (content, error) {
+	v, err := p.runOf(r, "record")
+	if err != nil {
+		return content{}, err
+	}
+	raw, err := json.Marshal(v.Record)
+	if err != nil {
+		return content{}, err
+	}
+	return p.contentOf(v, part{"record", "run-record", pretty(raw)}), nil
+}
+
+// peek answers with what a called run was given and gave, as a piece for its place in the tree.
+func (p *Page) peek(w http.ResponseWriter, r *request) error {
+	v, err := p.runOf(r, "")
+	if err != nil {
+		return err
+	}
+	v.InputIs, v.OutputIs = pretty(v.Input), pretty(v.Output)
+	shows, err := p.render(r.frame, part{"peek", "run-peek", v})
+	if err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	_, _ = w.Write([]byte(shows[0].HTML)) // the browser may have gone
+	return nil
+}
+
+func (p *Page) cancelRun(w http.ResponseWriter, r *request) error {
+	if err := p.actOnRun(r.Context(), r.PathValue("id"), "cancel", ""); err != nil {
+		return err
+	}
+	redirect(w, "../"+r.PathValue("id"))
+	return nil
+}
+
+// runAgain does a run again as it was, or a flow from one of its steps.
+func (p *Page) runAgain(w http.ResponseWriter, r *request) error {
+	form, err := fieldsOf(w, r)
+	if err != nil {
+		return err
+	}
+	from := api.Rerun{From: form.Get("from")}
+	if set := form.Get("set"); set != "" {
+		if !json.Valid([]byte(set)) {
+			return fault.New(fault.Input, "what is to be set isn't JSON").WithHint(`such as {"topic": "ferries"}`)
+		}
+		from.Set = json.RawMessage(set)
+	}
+	record, _, err := p.svc.Rerun(r.Context(), r.PathValue("id"), form.Get("key"), from)
+	if err != nil {
+		return err
+	}
+	redirect(w, "../"+record.ID)
+	return nil
+}
+
+// eventRow is an event of a run.
+type eventRow struct {
+	Seq        int64
+	Type, Told string
+	Data       string
+	At         time.Time
+}
+
+// eventPage is how many events a page shows.
+const eventPage = 200
+
+// eventList is a page of a run's events.
+type eventList struct {
+	Rows []eventRow
+	Next int64 // after which there may be more; 0: that was the last
+}
+
+func (p *Page) runEvents(r *request) (content, error) {
+	v, err := p.runOf(r, "events")
+	if err != nil {
+		return content{}, err
+	}
+	var list eventList
+	for e, err := range p.svc.Feed.Past(r.Context(), v.ID, numberOf(r, "after")) {
+		if err != nil {
+			return content{}, err
+		}
+		if len(list.Rows) == eventPage {
+			list.Next = list.Rows[eventPage-1].Seq
+			break
+		}
+		list.Rows = append(list.Rows, eventRow{Seq: e.Seq, Type: string(e.Type), Told: toldBy(e), Data: string(e.Data)})
+	}
+	return p.contentOf(v, part{"events", "run-events", list}), nil
+}

@@ -1,0 +1,117 @@
+// Keeps a page as it is at the server: one stream a tab, at most three a browser, none while nobody looks.
+
+const slots = 3
+const again = 2000
+
+/**
+ * @param {string} up @param {string} here
+ * @param {(part: Element, html: string) => void} put
+ */
+export function follow(up, here, put) {
+  const said = document.getElementById("live")
+  /** @type {EventSource | undefined} */
+  let stream
+  /** @type {(() => void) | undefined} */
+  let free
+  /** @type {number | undefined} */
+  let timer
+
+  /** @param {string} text @param {string} cls */
+  function say(text, cls) {
+    if (!said) return
+    said.hidden = text === ""
+    if (said.textContent !== text) said.textContent = text
+    said.className = "st end " + cls
+  }
+
+  function address() {
+    const have = [...document.querySelectorAll("[data-part]")].map((p) => `${p.getAttribute("data-part")}:${p.getAttribute("data-hash")}`)
+    return `${up}live?page=${encodeURIComponent(here)}&key=${document.body.dataset.key}&have=${have.join(",")}`
+  }
+
+  /** @param {string} data */
+  function update(data) {
+    const news = JSON.parse(data)
+    for (const { key, hash, html } of news.parts) {
+      const part = document.querySelector(`[data-part="${key}"]`)
+      if (!part) continue
+      put(part, html)
+      part.setAttribute("data-hash", hash)
+    }
+    document.title = news.title + " · AOD"
+    const asked = document.getElementById("asked")
+    if (asked) {
+      asked.textContent = news.asked
+      asked.hidden = news.asked === ""
+    }
+  }
+
+  function open() {
+    close()
+    if (document.hidden) return
+    stream = new EventSource(address())
+    stream.onopen = () => say("Live", "run")
+    stream.addEventListener("update", (e) => update(e.data))
+    stream.addEventListener("gone", (e) => {
+      close()
+      say(JSON.parse(e.data), "bad")
+    })
+    stream.onerror = () => {
+      close()
+      say("No connection: what you see may be old. Trying again…", "late")
+      timer = window.setTimeout(open, again)
+    }
+  }
+
+  function close() {
+    stream?.close()
+    stream = undefined
+    window.clearTimeout(timer)
+  }
+
+  /** Tabs beyond the third that are seen at once look by themselves every few seconds. */
+  async function look() {
+    window.clearTimeout(timer)
+    if (document.hidden) return
+    const answer = await fetch(address() + "&once=true").catch(() => undefined)
+    if (answer?.ok) {
+      update(await answer.text())
+      say("Live", "run")
+    } else say("No connection: what you see may be old. Trying again…", "late")
+    timer = window.setTimeout(look, again)
+  }
+
+  async function begin() {
+    if (document.hidden || free) return
+    for (let n = 0; n < slots; n++) {
+      const got = await take("aod-stream-" + n)
+      if (!got) continue
+      free = got
+      open()
+      return
+    }
+    look()
+  }
+
+  function end() {
+    close()
+    free?.()
+    free = undefined
+  }
+
+  document.addEventListener("visibilitychange", () => (document.hidden ? end() : begin()))
+  window.addEventListener("pagehide", end)
+  window.addEventListener("pageshow", begin)
+  begin()
+}
+
+/** Takes a lock that all tabs share; the answer frees it. @param {string} name @returns {Promise<(() => void) | undefined>} */
+function take(name) {
+  if (!navigator.locks) return Promise.resolve(() => {}) // not over plain HTTP from another machine
+  return new Promise((resolve) => {
+    navigator.locks.request(name, { ifAvailable: true }, (lock) => {
+      if (!lock) return resolve(undefined)
+      return new Promise((free) => resolve(() => free(undefined)))
+    })
+  })
+}
