@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/hex"
 	"fmt"
+
+	"github.com/agent-on-demand/aod/internal/terminal"
 )
 
 // mend makes JSON of what programs write in its place: a byte order mark, a terminal's colours and
@@ -64,7 +66,7 @@ func oddity(text []byte, quoted bool) (n int, as []byte) {
 	case quoted:
 		return 0, nil
 	case c == 0x1b:
-		return escapeSequence(text), nil
+		return terminal.Sequence(text), nil
 	case c < 0x20 && c != '\t' && c != '\n' && c != '\r':
 		return 1, nil
 	case bytes.HasPrefix(text, []byte("\uFEFF")):
@@ -76,23 +78,4 @@ func oddity(text []byte, quoted bool) (n int, as []byte) {
 		}
 	}
 	return 0, nil
-}
-
-// escapeSequence returns the length of a terminal's escape sequence, at which a text begins.
-func escapeSequence(text []byte) int {
-	if len(text) < 2 {
-		return len(text)
-	}
-	switch text[1] {
-	case '[': // parameters, and a letter
-		end := bytes.IndexFunc(text[2:], func(r rune) bool { return r >= '@' && r <= '~' })
-		return 2 + end + 1
-	case ']': // a title or a link, up to BEL or ESC \
-		if end := bytes.IndexAny(text[2:], "\a\x1b"); end >= 0 && text[2+end] == '\a' {
-			return 2 + end + 1
-		} else if end >= 0 {
-			return 2 + end + min(2, len(text)-2-end)
-		}
-	}
-	return 2
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/cmd/aod/ui"
 	"github.com/agent-on-demand/aod/handoff"
+	"github.com/agent-on-demand/aod/internal/terminal"
 	"github.com/agent-on-demand/aod/orchestrator/run"
 	"github.com/agent-on-demand/aod/runtime"
 )
@@ -109,7 +110,7 @@ func (v *View) Event(e run.Event) {
 	case e.Build != nil:
 		v.build(e.Unit, *e.Build)
 	case e.Log != nil:
-		v.Print("%s %s", v.Out.Style(ui.Dim, ui.Printable(e.Unit)+" |"), ui.Printable(ui.Settled(e.Log.Text)))
+		v.Print("%s %s", v.Out.Style(ui.Dim, ui.Printable(e.Unit)+" |"), ui.Printable(terminal.Settled(e.Log.Text)))
 	case e.State != nil && e.Parent == "":
 		v.state(*e.State)
 	case e.Warning != "":
@@ -221,10 +222,10 @@ func (v *View) begin(e runtime.BuildEvent) {
 // buildLog shows a step's output as it comes; on a terminal only its last line.
 func (v *View) buildLog(e runtime.BuildEvent) {
 	if v.Out.Terminal {
-		v.WaitFor("%s  %s", v.name(e), ui.Printable(ui.Settled(e.Log)))
+		v.WaitFor("%s  %s", v.name(e), ui.Printable(terminal.Settled(e.Log)))
 		return
 	}
-	v.Print("  %s", ui.Printable(ui.Settled(e.Log)))
+	v.Print("  %s", ui.Printable(terminal.Settled(e.Log)))
 }
 
 func (v *View) name(e runtime.BuildEvent) string {

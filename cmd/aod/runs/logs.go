@@ -9,6 +9,7 @@ import (
 	"github.com/agent-on-demand/aod/cmd/aod/cli"
 	"github.com/agent-on-demand/aod/cmd/aod/runlist"
 	"github.com/agent-on-demand/aod/cmd/aod/ui"
+	"github.com/agent-on-demand/aod/internal/terminal"
 )
 
 // LogsCommand is `aod logs`.
@@ -40,7 +41,7 @@ func logs(ctx context.Context, env *cli.Env, id string, follow bool) error {
 		if err != nil {
 			return err
 		}
-		if _, err := fmt.Fprintln(env.Out, ui.Printable(ui.Settled(entry.Text))); err != nil {
+		if _, err := fmt.Fprintln(env.Out, ui.Printable(terminal.Settled(entry.Text))); err != nil {
 			return nil // the reader has gone
 		}
 	}

@@ -14,13 +14,13 @@ import (
 	"strings"
 	"sync"
 	"syscall"
-	"unicode"
 
 	"golang.org/x/term"
 	"golang.org/x/text/runes"
 	"golang.org/x/text/transform"
 
 	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/internal/terminal"
 )
 
 // Output is stdout or stderr, with what it is connected to.
@@ -89,7 +89,7 @@ func (o *Output) Foreign(write func(io.Writer) error) error {
 	if !o.Terminal {
 		return write(o)
 	}
-	w := transform.NewWriter(o, runes.Map(printableRune))
+	w := transform.NewWriter(o, runes.Map(terminal.Visible))
 	return errors.Join(write(w), w.Close())
 }
 
@@ -173,31 +173,14 @@ func (o *Output) Style(code, text string) string {
 
 // Printable removes every control character except line ends and tabs: a capsule must not
 // move the user's cursor.
-func Printable(text string) string {
-	return strings.Map(printableRune, text)
-}
-
-func printableRune(r rune) rune {
-	if r == '\n' || r == '\t' {
-		return r
-	}
-	return visible(r)
-}
-
-// visible maps control characters, and those that change the direction of text, to U+FFFD.
-func visible(r rune) rune {
-	if unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) {
-		return unicode.ReplacementChar
-	}
-	return r
-}
+func Printable(text string) string { return terminal.Plain(text) }
 
 // escapeControls writes the control characters that JSON permits in a string (U+007F to
 // U+009F and those of direction) as JSON escapes: the document stays the same.
 func escapeControls(document string) string {
 	var b strings.Builder
 	for _, r := range document {
-		if r != '\n' && visible(r) == unicode.ReplacementChar && r != unicode.ReplacementChar {
+		if r != '\n' && terminal.Obeys(r) {
 			fmt.Fprintf(&b, `\u%04x`, r)
 			continue
 		}

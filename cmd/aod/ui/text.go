@@ -130,10 +130,3 @@ func Short(digest string) string { return digest[:min(len(digest), 16)] }
 
 // Time writes a time as a person of this place reads it.
 func Time(t time.Time) string { return t.Local().Format("2006-01-02 15:04:05.000") }
-
-// Settled returns the final text of a line whose writer went back to its start, as progress
-// bars do.
-func Settled(line string) string {
-	line = strings.TrimRight(line, "\r")
-	return line[strings.LastIndexByte(line, '\r')+1:]
-}

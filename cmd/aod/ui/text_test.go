@@ -5,14 +5,6 @@ import (
 	"time"
 )
 
-func TestOnlyTheEndOfAProgressBarIsShown(t *testing.T) {
-	for line, want := range map[string]string{"a": "a", "5%\r10%\rdone": "done", "5%\r10%\r": "10%", "\r": ""} {
-		if got := Settled(line); got != want {
-			t.Errorf("settled(%q) = %q, want %q", line, got, want)
-		}
-	}
-}
-
 func TestBytesText(t *testing.T) {
 	for n, want := range map[int64]string{0: "0 B", 1023: "1023 B", 1024: "1.0 KiB", 200 << 20: "200.0 MiB", 3 << 40: "3.0 TiB", 1 << 62: "4194304.0 TiB"} {
 		if got := Bytes(n); got != want {

@@ -8,9 +8,9 @@ import (
 	"mime"
 	"net/http"
 	"strings"
-	"unicode"
 
 	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/internal/terminal"
 )
 
 // Executed is the answer of the AOD standard to whoever asked for a run, well ended or not:
@@ -52,7 +52,7 @@ func UnreadableOf(p Problem) Unreadable {
 		if hint := cmp.Or(f.Hint, p.Hint); hint != "" {
 			msg += " (" + hint + ")"
 		}
-		u.Detail = append(u.Detail, Violation{loc, Plain(msg), p.Code})
+		u.Detail = append(u.Detail, Violation{loc, terminal.Plain(msg), p.Code})
 	}
 	return u
 }
@@ -150,19 +150,5 @@ func (f Failure) Text() string {
 	if f.Words != "" {
 		b.WriteString("\nits own last words on stderr:\n" + f.Words)
 	}
-	return Plain(b.String())
-}
-
-// Plain has U+FFFD for control characters other than tabs and line ends, and for those that
-// change the direction of text.
-func Plain(text string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r == '\n' || r == '\t':
-			return r
-		case unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r):
-			return unicode.ReplacementChar
-		}
-		return r
-	}, text)
+	return terminal.Plain(b.String())
 }
