@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"mime"
 	"net/http"
 	"os"
 	"path"
@@ -54,7 +53,7 @@ func fileName(c echo.Context) (string, error) {
 // and if it shows them all the same, it runs nothing.
 func describeFile(header http.Header, file api.File) {
 	header.Set(echo.HeaderContentType, typeOf(file.Name))
-	header.Set(echo.HeaderContentDisposition, attachment(path.Base(file.Name)))
+	header.Set(echo.HeaderContentDisposition, httpwire.Attachment(path.Base(file.Name)))
 	header.Set(echo.HeaderContentSecurityPolicy, "sandbox; default-src 'none'")
 	header.Set(echo.HeaderCacheControl, "private")
 	if file.SHA256 != "" {
@@ -69,13 +68,6 @@ func typeOf(name string) string {
 		return known + "; charset=utf-8"
 	}
 	return known
-}
-
-func attachment(name string) string {
-	if value := mime.FormatMediaType("attachment", map[string]string{"filename": name}); value != "" {
-		return value
-	}
-	return "attachment"
 }
 
 var errRange = errors.New("range not satisfiable")

@@ -82,3 +82,11 @@ func Extension(mediaType string) string {
 	}
 	return ".bin"
 }
+
+// Attachment is the header Content-Disposition of a file that a browser saves under a name.
+func Attachment(name string) string {
+	if value := mime.FormatMediaType("attachment", map[string]string{"filename": name}); value != "" {
+		return value
+	}
+	return "attachment"
+}
