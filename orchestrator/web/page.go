@@ -67,7 +67,10 @@ func New(svc *orchestrator.Service, opts Options) (*Page, error) {
 	p.open("POST /ui/logout", p.logout)
 	p.open("POST /ui/view", p.keepView)
 	p.read("GET /ui/live", p.live)
-	for _, add := range []func(){p.addRuns, p.addUnits, p.addQuestions, p.addOperations} {
+	for _, add := range []func(){
+		p.addRuns, p.addRun, p.addRunFlow, p.addRunModels, p.addRunChanges, p.addUnits, p.addQuestions, p.addOperations,
+		p.addChat,
+	} {
 		add()
 	}
 	p.open("GET /ui", toRuns)

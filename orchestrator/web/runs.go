@@ -14,7 +14,6 @@ import (
 func (p *Page) addRuns() {
 	p.page("/ui/runs", p.runs)
 	p.run("POST /ui/runs", p.actOnRuns)
-	p.addRun()
 }
 
 // runList is the list of runs that nobody else's run asked for.

@@ -56,6 +56,7 @@ function choose(e) {
   if (said) said.textContent = [...boxes].filter((one) => one.checked).length + " chosen"
 }
 
+tick()
 setInterval(tick, 1000)
 document.addEventListener("toggle", peek, true)
 document.addEventListener("change", choose)
