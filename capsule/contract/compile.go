@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/agent-on-demand/aod/api/fault"
@@ -166,6 +167,29 @@ func (c *compiler) sideOf(top map[string]any, name string) *Schema {
 			"the %s of a capsule is always an object, so that this could never be satisfied", name)
 	}
 	return &Schema{root: root}
+}
+
+// written notes what the author wrote of each schema in a text, and the order of its fields.
+func (c *compiler) written(text, pointer []byte) {
+	n := c.nodes[string(pointer)]
+	if n != nil {
+		n.text = text
+	}
+	for name, value := range strictjson.Members(text) {
+		if n != nil && name == "properties" {
+			for field := range strictjson.Members(value) {
+				n.order = append(n.order, field)
+			}
+		}
+		if n == nil || !data[name] {
+			c.written(value, append(append(pointer, '/'), strictjson.Escape(name)...))
+		}
+	}
+	i := 0
+	for value := range strictjson.Elements(text) {
+		c.written(value, strconv.AppendInt(append(pointer, '/'), int64(i), 10))
+		i++
+	}
 }
 
 // finish compiles the side for validation, if nothing stands against it.

@@ -2,7 +2,8 @@
 //
 // The main path, in call order: Parse compiles the contract once; Decode reads a
 // payload strictly; Schema.Validate reports every violation; Schema.CheckFiles
-// looks for the files that the payload names; Schema.FileRefs lists them.
+// looks for the files that the payload names; Schema.FileRefs lists them. Schema.Form
+// describes an input as a form, which package form fills and reads.
 //
 // Contracts are JSON Schema draft-04 to 2020-12 with the short type names int,
 // float, bool, dict and list, and the string format "file_path". The engine knows

@@ -53,7 +53,10 @@ func (e *exampler) object(schemas []*node, depth int) map[string]any {
 func bounds(schemas []*node) map[string]json.Number {
 	found := map[string]json.Number{}
 	for _, n := range schemas {
-		for _, key := range []string{"minLength", "minItems", "minimum", "exclusiveMinimum", "maximum"} {
+		for _, key := range []string{
+			"minLength", "maxLength", "minItems", "maxItems", "minimum", "maximum", "exclusiveMinimum",
+			"exclusiveMaximum", "multipleOf",
+		} {
 			if bound, ok := n.form[key].(json.Number); ok {
 				found[key] = bound
 			}

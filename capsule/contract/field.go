@@ -63,7 +63,7 @@ func descend(nodes []*node, key, path string) ([]*node, error) {
 		found = append(found, children...)
 		known = append(known, sorted(n.named["properties"])...)
 		rest := n.one["additionalProperties"]
-		shut := rest != nil && rest.always != nil && !*rest.always
+		shut := rest != nil && rest.never()
 		closed = closed || shut && len(children) == 0
 	}
 	if len(found) == 0 && closed {

@@ -38,15 +38,20 @@ func (f Field) IsFile() bool { return f.Type == FileField || f.Type == FilesFiel
 
 // notes are what a schema says to people.
 type notes struct {
-	description string
-	fallback    any // its default
-	example     any // the first one
-	choices     []any
+	title, description string
+	pattern            string // as it was written
+	format             string
+	fallback           any // its default
+	example            any // the first one
+	choices            []any
 }
 
 // noted reads the notes of a schema.
 func noted(m map[string]any) (n notes) {
+	n.title, _ = m["title"].(string)
 	n.description, _ = m["description"].(string)
+	n.pattern, _ = m["pattern"].(string)
+	n.format, _ = m["format"].(string)
 	n.fallback = m["default"]
 	if examples, _ := m["examples"].([]any); len(examples) > 0 {
 		n.example = examples[0]
@@ -344,5 +349,5 @@ func (r *shaper) readFields(s *Shape, all []*node, depth int) {
 // closed reports whether an object can have no fields but those that n names.
 func (n *node) closed() bool {
 	rest := n.one["additionalProperties"]
-	return rest != nil && rest.always != nil && !*rest.always && len(n.patterns) == 0
+	return rest != nil && rest.never() && len(n.patterns) == 0
 }

@@ -68,7 +68,7 @@ func explain(e gojsonschema.ResultError) fault.Finding {
 	f := fault.Finding{Hint: hints[kind]}
 	switch kind {
 	case "required":
-		f.Message = fmt.Sprintf(missing+" %s is missing", name)
+		f.Message = missingText(name)
 	case "additional_property_not_allowed":
 		f.Message, f.Foreign = fault.Foreignf("unexpected field %s", fault.Foreign(name))
 	case "invalid_property_name":
@@ -85,6 +85,9 @@ func explain(e gojsonschema.ResultError) fault.Finding {
 	}
 	return f
 }
+
+// missingText is the message about a field that isn't there, by its quoted name.
+func missingText(name string) string { return fmt.Sprintf(missing+" %s is missing", name) }
 
 func sentence(kind string, details gojsonschema.ErrorDetails) string {
 	if d, ok := detailed[kind]; ok {

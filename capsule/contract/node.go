@@ -11,6 +11,7 @@ import (
 type node struct {
 	id      int
 	pointer string // where it stands in the author's document
+	text    []byte // of a contract that is taken: as it stands there
 
 	form   map[string]any // what the engine is given: draft-07, children as references
 	also   []any          // further forms that have to hold, without nodes of their own
@@ -25,6 +26,7 @@ type node struct {
 	named map[string]map[string]*node // "properties", and "dependencies" that are schemas
 
 	patterns      []patternNode
+	order         []string // of the properties
 	required      []string
 	dependentKeys map[string][]string
 
@@ -50,6 +52,9 @@ func newNode(id int, pointer string) *node {
 		one: map[string]*node{}, many: map[string][]*node{}, named: map[string]map[string]*node{},
 	}
 }
+
+// never reports whether no value is allowed.
+func (n *node) never() bool { return n.always != nil && !*n.always }
 
 func (n *node) name() string { return fmt.Sprintf("n%d", n.id) }
 

@@ -26,14 +26,13 @@ type Contract struct{ Input, Output *Schema }
 // Schema is one side of a contract, or a schema of its own. It is safe for
 // concurrent use.
 type Schema struct {
-	raw      []byte
 	plain    []byte
 	root     *node
 	compiled *gojsonschema.Schema
 }
 
 // Raw returns the schema as its author wrote it.
-func (s *Schema) Raw() json.RawMessage { return bytes.Clone(s.raw) }
+func (s *Schema) Raw() json.RawMessage { return bytes.Clone(s.root.text) }
 
 // topKeys may stand at the top of a schema.json.
 var topKeys = map[string]bool{
@@ -62,12 +61,7 @@ func Parse(raw []byte) (*Contract, []fault.Finding) {
 		return nil, c.report.findings
 	}
 	c.checkDefaults()
-	var parts map[string]json.RawMessage
-	if err := json.Unmarshal(raw, &parts); err != nil {
-		c.report.fail("", "", "the file could not be read again")
-		return nil, c.report.findings
-	}
-	contract.Input.raw, contract.Output.raw = parts["input"], parts["output"]
+	c.written(bytes.Clone(raw), nil)
 	return contract, c.report.findings
 }
 
@@ -78,11 +72,12 @@ func Compile(raw []byte) (*Schema, []fault.Finding) {
 	if _, ok := c.document.read(raw); !ok {
 		return nil, c.report.findings
 	}
-	s := &Schema{raw: bytes.Clone(raw), root: c.schema(c.document.value, "")}
+	s := &Schema{root: c.schema(c.document.value, "")}
 	c.measure()
 	if !c.finish(s, "") {
 		return nil, c.report.findings
 	}
+	c.written(bytes.Clone(raw), nil)
 	return s, c.report.findings
 }
 
