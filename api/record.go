@@ -158,10 +158,19 @@ type ToolCall struct {
 // LogEntry is one line that a unit wrote. Its text is the unit's own: whoever shows it
 // on a terminal has to take out control characters.
 type LogEntry struct {
+	Line    int64     `json:"line,omitempty"` // its number in the log, from 1; older servers don't send it
 	Time    time.Time `json:"time"`
 	Stream  string    `json:"stream"` // "stdout" or "stderr"
 	Text    string    `json:"text"`
 	Attempt int       `json:"attempt"`
+}
+
+// LogFilter chooses lines of a log. Zero fields choose all that there are.
+type LogFilter struct {
+	Follow bool  // wait for more, until the run's end; not with Before
+	Tail   int64 // of the lines that are chosen otherwise the last ones alone, so many
+	After  int64 // lines with a higher number than this
+	Before int64 // lines with a lower one
 }
 
 // Category says whether trying again makes sense (specification "Agent Wrapper",

@@ -118,25 +118,23 @@ func eventOf(told httpwire.Event) (api.Event, error) {
 	return event, nil
 }
 
-// Log returns the lines that a run has written, and with follow also those to come, to its
+// Log returns lines that a run has written, and with Follow also those to come, to its
 // end. A lost connection is made again and continues after the last line, as with Events.
-func (c Runs) Log(ctx context.Context, id string, follow bool) iter.Seq2[api.LogEntry, error] {
+func (c Runs) Log(ctx context.Context, id string, wanted api.LogFilter) iter.Seq2[api.LogEntry, error] {
 	return func(yield func(api.LogEntry, error) bool) {
-		l := logReader{conn: c.conn, id: id, follow: follow, retries: c.conn.newRetrier(), yield: yield}
+		l := logReader{conn: c.conn, id: id, wanted: wanted, retries: c.conn.newRetrier(), yield: yield}
 		if err := l.read(ctx); err != nil {
 			yield(api.LogEntry{}, err)
 		}
 	}
 }
 
-// logReader reads a log over as many connections as it takes. The server begins each one
-// with the first line, so logReader skips the lines that it has read.
+// logReader reads a log over as many connections as it takes.
 type logReader struct {
 	conn    *conn
 	id      string
-	follow  bool
-	seen    int
-	over    bool // the caller wants no more
+	wanted  api.LogFilter // what is still to be read
+	over    bool          // the caller wants no more
 	retries *retrier
 	yield   func(api.LogEntry, error) bool
 }
@@ -163,7 +161,7 @@ func (l *logReader) read(ctx context.Context) error {
 // ended distinguishes the end of a run from the end of a server, which closes its streams
 // as well.
 func (l *logReader) ended(ctx context.Context) (bool, error) {
-	if !l.follow {
+	if !l.wanted.Follow {
 		return true, nil
 	}
 	record, err := l.conn.record(ctx, toRun(http.MethodGet, l.id))
@@ -173,24 +171,22 @@ func (l *logReader) ended(ctx context.Context) (bool, error) {
 func (l *logReader) connection(ctx context.Context) error {
 	r := toRun(http.MethodGet, l.id, "logs")
 	r.header["Accept"] = "application/x-ndjson"
-	if l.follow {
-		r.query = url.Values{"follow": {"true"}}
-	}
+	r.query = queryOfLog(l.wanted)
 	s, err := l.conn.openStream(ctx, r, 0)
 	if err != nil {
 		return err
 	}
 	defer s.close()
 	lines := s.lines()
-	for n := 0; lines.Scan(); n++ {
-		if n < l.seen {
-			continue
-		}
+	for lines.Scan() {
 		var entry api.LogEntry
 		if err := json.Unmarshal(lines.Bytes(), &entry); err != nil {
 			return l.conn.strange(err)
 		}
-		l.seen++
+		if entry.Line <= l.wanted.After {
+			return l.conn.strange(errNotEvents)
+		}
+		l.wanted.After, l.wanted.Tail = entry.Line, 0
 		l.retries.renew()
 		if !l.yield(entry, nil) {
 			l.over = true
@@ -201,4 +197,17 @@ func (l *logReader) connection(ctx context.Context) error {
 		return l.conn.streamFault(ctx, err)
 	}
 	return nil
+}
+
+func queryOfLog(wanted api.LogFilter) url.Values {
+	q := url.Values{}
+	if wanted.Follow {
+		q.Set("follow", "true")
+	}
+	for name, n := range map[string]int64{"tail": wanted.Tail, "after": wanted.After, "before": wanted.Before} {
+		if n != 0 {
+			q.Set(name, strconv.FormatInt(n, 10))
+		}
+	}
+	return q
 }

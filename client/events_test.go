@@ -143,6 +143,7 @@ func TestAStreamThatIsNone(t *testing.T) {
 		"no id":                     "event: state\ndata: {}\n\n",
 		"no type":                   "id: 1\ndata: {}\n\n",
 		"data that isn't JSON":      "id: 1\nevent: state\ndata: {\n\n",
+		"lines without numbers":     "{}\n",
 		"a line without an end":     "data: " + long,
 		"data without an end":       half + half + half,
 	} {
@@ -231,13 +232,13 @@ func FuzzEvents(f *testing.F) {
 
 func wrote(w io.Writer, from, to int) {
 	for n := from; n <= to; n++ {
-		_, _ = fmt.Fprintf(w, `{"time":"2026-01-02T03:04:05Z","stream":"stdout","text":"line %d"}`+"\n", n)
+		_, _ = fmt.Fprintf(w, `{"line":%[1]d,"time":"2026-01-02T03:04:05Z","stream":"stdout","text":"line %[1]d"}`+"\n", n)
 	}
 }
 
 func texts(t *testing.T, c *Client, follow bool) (got []string, err error) {
 	t.Helper()
-	for entry, failed := range c.Runs.Log(t.Context(), runID, follow) {
+	for entry, failed := range c.Runs.Log(t.Context(), runID, api.LogFilter{Follow: follow}) {
 		if failed != nil {
 			return got, failed
 		}
@@ -264,12 +265,13 @@ func TestALogComesOnceOverLostConnections(t *testing.T) {
 			if (r.URL.Query().Get("follow") == "true") != follow {
 				t.Errorf("asked for %s", r.URL)
 			}
+			after, _ := strconv.Atoi(r.URL.Query().Get("after"))
 			if connections++; connections < 5 {
-				wrote(w, 1, 2*connections)
+				wrote(w, after+1, 2*connections)
 				_, _ = io.WriteString(w, `{"text":"half a li`)
 				cut(w)
 			}
-			wrote(w, 1, 10)
+			wrote(w, after+1, 10)
 		})
 		got, err := texts(t, c, follow)
 		if err != nil {
@@ -286,7 +288,7 @@ func TestAFollowedLogOutlivesItsServer(t *testing.T) {
 	c := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasSuffix(r.URL.Path, "/logs") {
 			connections++
-			wrote(w, 1, connections) // and an orderly end
+			wrote(w, connections, connections) // and an orderly end
 			return
 		}
 		finished := "null"
@@ -300,6 +302,30 @@ func TestAFollowedLogOutlivesItsServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(lines(4), got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestOnlyTheEndOfALogIsAskedFor(t *testing.T) {
+	var asked []string
+	c := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if asked = append(asked, r.URL.RawQuery); len(asked) == 1 {
+			wrote(w, 8, 8)
+			cut(w)
+		}
+		wrote(w, 9, 10)
+	})
+	var got []int64
+	for entry, err := range c.Runs.Log(t.Context(), runID, api.LogFilter{Tail: 3, After: 2, Before: 11}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, entry.Line)
+	}
+	if diff := cmp.Diff([]int64{8, 9, 10}, got); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]string{"after=2&before=11&tail=3", "after=8&before=11"}, asked); diff != "" {
 		t.Error(diff)
 	}
 }
@@ -324,7 +350,7 @@ func TestALogIsLeftEarly(t *testing.T) {
 		<-r.Context().Done()
 		close(gone)
 	})
-	for _, err := range c.Runs.Log(t.Context(), runID, true) {
+	for _, err := range c.Runs.Log(t.Context(), runID, api.LogFilter{Follow: true}) {
 		if err != nil {
 			t.Fatal(err)
 		}

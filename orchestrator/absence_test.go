@@ -96,7 +96,7 @@ func (w *fixture) wantUndisturbed(id string, o orders) {
 	for n := range o.After {
 		want = append(want, fmt.Sprint("after ", n))
 	}
-	for entry, err := range w.service.Feed.Log(w.t.Context(), id, false) {
+	for entry, err := range w.service.Feed.Log(w.t.Context(), id, api.LogFilter{}) {
 		if err != nil {
 			w.t.Fatal(err)
 		}

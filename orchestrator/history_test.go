@@ -63,7 +63,7 @@ func TestTheLastRunsAreKept(t *testing.T) {
 		t.Errorf("%+v, %v", past, err)
 	}
 	lines := 0
-	for entry, err := range h.Log(ids[4]) {
+	for entry, err := range h.Log(ids[4], api.LogFilter{}) {
 		if err != nil || entry.Text != "a line" {
 			t.Error(entry, err)
 		}

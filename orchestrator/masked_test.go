@@ -144,7 +144,7 @@ func (l *leaky) shown(id string) string {
 	for _, event := range events {
 		all.Write(event.Data)
 	}
-	for entry, err := range l.service.Feed.Log(l.Context(), id, false) {
+	for entry, err := range l.service.Feed.Log(l.Context(), id, api.LogFilter{}) {
 		if err != nil {
 			l.Fatal(err)
 		}

@@ -139,7 +139,7 @@ func (w *fixture) wantOnce(id, mark string) {
 		w.t.Errorf("started %d times: %s", w.starts(mark), show(record))
 	}
 	n := 0
-	for _, err := range w.service.Feed.Log(w.t.Context(), id, false) {
+	for _, err := range w.service.Feed.Log(w.t.Context(), id, api.LogFilter{}) {
 		if err != nil {
 			w.t.Error(err)
 		}

@@ -125,7 +125,7 @@ func (w *fixture) containers() int {
 
 // text is a run's log.
 func (w *fixture) text(id string) (lines []string) {
-	for entry, err := range w.service.Feed.Log(w.t.Context(), id, false) {
+	for entry, err := range w.service.Feed.Log(w.t.Context(), id, api.LogFilter{}) {
 		if err != nil {
 			w.t.Fatal(err)
 		}

@@ -40,7 +40,7 @@ func TestServiceRuns(t *testing.T) {
 			t.Errorf("file %q, %+v", raw, file)
 		}
 		var lines []string
-		for entry, err := range w.service.Feed.Log(t.Context(), id, true) {
+		for entry, err := range w.service.Feed.Log(t.Context(), id, api.LogFilter{Follow: true}) {
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -334,7 +334,7 @@ func lateOnes(late map[int]bool) (n int) {
 }
 
 func (s *server) logOf(id string) (log string) {
-	for entry, err := range s.client.Runs.Log(s.t.Context(), id, false) {
+	for entry, err := range s.client.Runs.Log(s.t.Context(), id, api.LogFilter{}) {
 		if err != nil {
 			return log + err.Error()
 		}

@@ -266,7 +266,7 @@ func TestASessionThatGoesOnInANewContainer(t *testing.T) {
 	}
 	second := s.hears(session, "two", "told 2: two")
 	log := ""
-	for entry, err := range s.client.Runs.Log(t.Context(), second.ID, false) {
+	for entry, err := range s.client.Runs.Log(t.Context(), second.ID, api.LogFilter{}) {
 		if err != nil {
 			t.Fatal(err)
 		}

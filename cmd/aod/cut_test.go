@@ -143,7 +143,7 @@ func (s *server) judgeUndisturbed(id string, w work) {
 		s.t.Error(err)
 	}
 	lines := 0
-	for range s.client.Runs.Log(context.Background(), id, false) {
+	for range s.client.Runs.Log(context.Background(), id, api.LogFilter{}) {
 		lines++
 	}
 	if lines != 1+asked.Ticks {

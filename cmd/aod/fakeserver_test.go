@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -161,8 +162,12 @@ func (s *fakeServer) follow(w http.ResponseWriter, r *http.Request) {
 }
 
 func (s *fakeServer) logs(w http.ResponseWriter, r *http.Request) {
-	for _, text := range s.log {
-		_ = json.NewEncoder(w).Encode(api.LogEntry{Stream: "stdout", Text: text})
+	tail, _ := strconv.Atoi(r.URL.Query().Get("tail"))
+	for n, text := range s.log {
+		if tail > 0 && n < len(s.log)-tail {
+			continue
+		}
+		_ = json.NewEncoder(w).Encode(api.LogEntry{Line: int64(n + 1), Stream: "stdout", Text: text})
 	}
 	_ = http.NewResponseController(w).Flush()
 	if s.hold != nil && r.URL.Query().Get("follow") == "true" {

@@ -103,6 +103,8 @@ func TestLogsCancelRerunUnitsPrune(t *testing.T) {
 	}{
 		{"logs " + fakeID, 0, "one\ntwo\uFFFD[2J\n", ""},
 		{"logs -f " + fakeID, 0, "one\ntwo\uFFFD[2J\n", ""},
+		{"logs --tail 1 " + fakeID, 0, "two\uFFFD[2J\n", ""},
+		{"logs --tail -1 " + fakeID, 2, "", "--tail must not be below zero"},
 		{"logs ../x", 2, "", "not the id of a run"},
 		{"cancel", 2, "", "the ids of one run or more"},
 		{"cancel ../x " + fakeID, 2, "", "the run has ended"},

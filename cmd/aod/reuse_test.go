@@ -103,7 +103,7 @@ func (s *server) judgeAgain(record api.Record, mark string) againOutput {
 // linesOf are those of a run's log, sorted: its two streams come as they like.
 func (s *server) linesOf(id string) (lines []string) {
 	s.t.Helper()
-	for entry, err := range s.client.Runs.Log(context.Background(), id, false) {
+	for entry, err := range s.client.Runs.Log(context.Background(), id, api.LogFilter{}) {
 		if err != nil {
 			s.t.Fatal(err)
 		}

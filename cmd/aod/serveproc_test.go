@@ -223,7 +223,7 @@ func (s *server) awaitEntry(id, what string, is func(api.LogEntry) bool) {
 	s.t.Helper()
 	ctx, stop := context.WithTimeout(context.Background(), testkit.Patience)
 	defer stop()
-	for entry, err := range s.client.Runs.Log(ctx, id, true) {
+	for entry, err := range s.client.Runs.Log(ctx, id, api.LogFilter{Follow: true}) {
 		if err != nil {
 			s.t.Fatal(err)
 		}

@@ -134,7 +134,7 @@ func (s *server) letGo(ids ...string) {
 // error says that a line of that is missing, or is there twice.
 func (s *server) startsOf(id string) (starts int, err error) {
 	ticks, attempt := 0, 0
-	for entry, err := range s.client.Runs.Log(context.Background(), id, false) {
+	for entry, err := range s.client.Runs.Log(context.Background(), id, api.LogFilter{}) {
 		switch {
 		case err != nil:
 			return starts, err

@@ -153,14 +153,14 @@ func readPast(dir string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, maxRecordBytes))
 }
 
-// Log yields what a run of the history wrote.
-func (h *History) Log(id string) iter.Seq2[api.LogEntry, error] {
+// Log yields what a run of the history wrote, of that what is wanted.
+func (h *History) Log(id string, wanted api.LogFilter) iter.Seq2[api.LogEntry, error] {
 	return func(yield func(api.LogEntry, error) bool) {
 		if _, err := h.Get(id); err != nil {
 			yield(api.LogEntry{}, err)
 			return
 		}
-		t := runlog.NewTail(h.Dir(id))
+		t := runlog.NewTail(h.Dir(id), wanted)
 		defer t.Close()
 		if _, err := t.Drain(yield); err != nil {
 			yield(api.LogEntry{}, err)

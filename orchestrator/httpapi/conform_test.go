@@ -76,7 +76,7 @@ func jsonValues(t testing.TB, media, body string) []any {
 	case "application/json", httpwire.TypeProblem:
 		texts = []string{body}
 	case ndjson:
-		texts = slices.Collect(strings.SplitSeq(strings.TrimSuffix(body, "\n"), "\n"))
+		texts = slices.Collect(strings.Lines(body))
 	case "text/event-stream":
 		for _, e := range readEvents(t, body) {
 			raw, err := json.Marshal(e)

@@ -132,10 +132,9 @@ const ndjson = "application/x-ndjson"
 
 // log writes the run's lines, and with ?follow=true also those to come, until its end.
 func (h streamHandlers) log(c echo.Context) error {
-	q := queryOf(c, "follow")
-	follow := q.flag("follow")
-	if q.err != nil {
-		return q.err
+	wanted, err := logFilter(c)
+	if err != nil {
+		return err
 	}
 	id, err := h.run(c)
 	if err != nil {
@@ -150,14 +149,14 @@ func (h streamHandlers) log(c echo.Context) error {
 	defer end()
 	contentType, write := logFormat(c.Request())
 	out := newStreamer(c, contentType)
-	for entry, err := range h.feed.Log(ctx, id, follow) {
+	for entry, err := range h.feed.Log(ctx, id, wanted) {
 		if err != nil {
 			return fmt.Errorf("read log: %w", err)
 		}
 		if err := write(out, entry); err != nil {
 			return fmt.Errorf("write log: %w", err)
 		}
-		if follow {
+		if wanted.Follow {
 			out.flush()
 		}
 	}
@@ -165,6 +164,23 @@ func (h streamHandlers) log(c echo.Context) error {
 		return fmt.Errorf("follow log: %w", err) // the answer must not look like the run's end
 	}
 	return nil
+}
+
+// logFilter reads which lines are wanted.
+func logFilter(c echo.Context) (api.LogFilter, error) {
+	q := queryOf(c, "follow", "tail", "after", "before")
+	const ofLine = "the number of a line"
+	wanted := api.LogFilter{
+		Follow: q.flag("follow"),
+		Tail:   q.integer("tail", 1, math.MaxInt32, "how many of the last lines are wanted, from 1"),
+		After:  q.integer("after", 0, math.MaxInt32, ofLine),
+		Before: q.integer("before", 1, math.MaxInt32, ofLine),
+	}
+	if wanted.Follow && wanted.Before > 0 {
+		q.fail(fault.New(fault.BadRequest, "the query parameters \"follow\" and \"before\" don't go together").
+			WithHint("leave out one of them: lines before a line don't come any more"))
+	}
+	return wanted, q.err
 }
 
 // logFormat is the format that the client accepts: lines of JSON, or the unit's own text.

@@ -3,6 +3,7 @@ package httpapi
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -106,6 +107,47 @@ func TestALogIsFollowedToItsEnd(t *testing.T) {
 	}
 	s.do("GET", "/v1/runs/"+id+"/logs?follow=1", "").wants(t, 400)
 	s.do("GET", "/v1/runs/00000000-0000-7000-8000-000000000000/logs", "").wants(t, 404)
+}
+
+func TestPartsOfALogAreReadByTheNumbersOfTheirLines(t *testing.T) {
+	t.Parallel()
+	s := newServer(t, nil)
+	a := s.do("POST", "/v1/runs", `{"unit":"actor","input":{"do":"wait","say":"1\n2\n3"}}`).wants(t, 202)
+	path := "/v1/runs/" + decode[api.Record](t, a).ID + "/logs"
+	read := func(query string) (got []api.LogEntry) {
+		t.Helper()
+		body := s.do("GET", path+query, "", "Accept: "+ndjson).wants(t, 200).body
+		for line := range strings.Lines(body) {
+			var entry api.LogEntry
+			must(t, json.Unmarshal([]byte(line), &entry))
+			got = append(got, entry)
+		}
+		return got
+	}
+	s.until(func() bool { return len(read("")) == 6 })
+	all := read("")
+	for query, want := range map[string][]api.LogEntry{
+		"?tail=2": all[4:], "?tail=9": all, "?before=3": all[:2], "?before=5&tail=3": all[1:4], "?after=4": all[4:], "?after=9": nil,
+	} {
+		if diff := cmp.Diff(want, read(query)); diff != "" || all[0].Line != 1 {
+			t.Errorf("%s: %s", query, diff)
+		}
+	}
+	for _, bad := range []string{"tail=0", "tail=-1", "tail=x", "before=0", "after=-1", "before=2&follow=true"} {
+		s.do("GET", path+"?"+bad, "").wants(t, 400)
+	}
+	resp, err := client.Do(s.request("GET", path+"?tail=1&follow=true", "", "Accept: "+ndjson))
+	must(t, err)
+	defer resp.Body.Close()
+	followed := json.NewDecoder(resp.Body)
+	var entry api.LogEntry
+	if err := followed.Decode(&entry); err != nil || entry.Line != 6 {
+		t.Errorf("line %d: %v", entry.Line, err)
+	}
+	s.release <- struct{}{}
+	if err := followed.Decode(&entry); !errors.Is(err, io.EOF) {
+		t.Errorf("line %d follows: %v", entry.Line, err)
+	}
 }
 
 func TestTheEndOfTheServer(t *testing.T) {

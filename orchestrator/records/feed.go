@@ -131,14 +131,14 @@ func EventOf(e store.Event) api.Event {
 	return api.Event{Seq: e.Seq, Type: api.EventType(e.Type), Data: e.Data}
 }
 
-// Log yields the log entries of a run. With follow it waits for more until the run's end.
-func (f *Feed) Log(ctx context.Context, id string, follow bool) iter.Seq2[api.LogEntry, error] {
+// Log yields log entries of a run, in their order.
+func (f *Feed) Log(ctx context.Context, id string, wanted api.LogFilter) iter.Seq2[api.LogEntry, error] {
 	return func(yield func(api.LogEntry, error) bool) {
 		if _, err := f.runs.Get(ctx, id); err != nil {
 			yield(api.LogEntry{}, err)
 			return
 		}
-		t := runlog.NewTail(f.runs.dir(id))
+		t := runlog.NewTail(f.runs.dir(id), wanted)
 		defer t.Close()
 		for {
 			news, live := f.runs.opts.Live(id).Next()
@@ -148,7 +148,7 @@ func (f *Feed) Log(ctx context.Context, id string, follow bool) iter.Seq2[api.Lo
 				}
 				return
 			}
-			if !follow || !live {
+			if !wanted.Follow || !live {
 				return
 			}
 			select {

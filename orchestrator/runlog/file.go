@@ -3,7 +3,7 @@
 //
 //	File.Add   appends an entry
 //	File.Seen  counts what an earlier process kept of an attempt
-//	Tail       reads a file that may be growing
+//	Tail       reads lines of a file that may be growing, without those before
 //	LastWords  what a run that failed wrote last
 //
 // It must not know how a run is led, nor who reads.
@@ -30,6 +30,7 @@ type File struct {
 
 	mu     sync.Mutex
 	file   *os.File
+	lines  int64 // that the file has, while it is open
 	failed error // the first error: what comes after it is dropped
 }
 
@@ -38,23 +39,33 @@ func New(runDir string) *File { return &File{path: pathIn(runDir)} }
 
 func pathIn(runDir string) string { return filepath.Join(runDir, layout.Log) }
 
-// Add appends an entry.
+// Add appends an entry and gives it the next number.
 func (l *File) Add(entry api.LogEntry) {
-	line, err := json.Marshal(entry)
-	if err != nil {
-		return // a LogEntry can't fail
-	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.file == nil && l.failed == nil {
+		l.failed = l.open()
+	}
 	if l.failed != nil {
 		return
 	}
-	if l.file == nil {
-		l.file, l.failed = safefs.OpenAppend(l.path)
+	l.lines++
+	entry.Line = l.lines
+	line, err := json.Marshal(entry)
+	if err == nil {
+		_, err = l.file.Write(append(line, '\n'))
 	}
-	if l.failed == nil {
-		_, l.failed = l.file.Write(append(line, '\n'))
+	l.failed = err
+}
+
+// open opens the file, which may have lines already. It is called with the lock held.
+func (l *File) open() error {
+	var err error
+	if l.lines, err = linesIn(l.path); err != nil {
+		return err
 	}
+	l.file, err = safefs.OpenAppend(l.path)
+	return err
 }
 
 // Err is why the file lacks lines; nil: it has all of them.

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"math"
 	"os"
 
 	"github.com/agent-on-demand/aod/api"
@@ -16,23 +17,30 @@ import (
 // JSON writes no byte with more than six.
 const maxLine = 128 << 10
 
-// Tail reads the log of a run, which may not exist yet.
+// Tail reads lines of the log of a run, which may not exist yet.
 type Tail struct {
-	path   string
-	file   *os.File
-	reader *reader
+	path        string
+	wanted      api.LogFilter
+	first, past int64 // the number of the first line that is wanted, and of the first one after those
+	file        *os.File
+	reader      *reader
 }
 
-// NewTail returns a tail of the log in a run's directory, at its beginning.
-func NewTail(runDir string) *Tail { return &Tail{path: pathIn(runDir)} }
+// NewTail returns a tail of the log in a run's directory, at the first line that is wanted.
+func NewTail(runDir string, wanted api.LogFilter) *Tail {
+	t := &Tail{path: pathIn(runDir), wanted: wanted, first: wanted.After + 1, past: math.MaxInt64}
+	if wanted.Before > 0 {
+		t.past = wanted.Before
+	}
+	return t
+}
 
 // Drain yields the entries that exist now. It returns false when the reader wants no more.
 func (t *Tail) Drain(yield func(api.LogEntry, error) bool) (more bool, err error) {
 	if t.file == nil {
-		if t.file, err = os.Open(t.path); err != nil {
-			return true, safefs.IgnoreMissing(err)
+		if more, err := t.open(); !more || err != nil {
+			return true, err
 		}
-		t.reader = newReader(t.file)
 	}
 	for {
 		entry, err := t.reader.next()
@@ -42,10 +50,39 @@ func (t *Tail) Drain(yield func(api.LogEntry, error) bool) (more bool, err error
 		if err != nil {
 			return true, err
 		}
-		if !yield(entry, nil) {
+		if entry.Line < t.first {
+			continue
+		}
+		if entry.Line >= t.past || !yield(entry, nil) {
 			return false, nil
 		}
 	}
+}
+
+// open opens the file at the first line that is wanted, if there is one yet.
+func (t *Tail) open() (there bool, err error) {
+	file, err := os.Open(t.path)
+	if err != nil {
+		t.wanted.Tail = 0 // every line is still to come
+		return false, safefs.IgnoreMissing(err)
+	}
+	t.file = file
+	if t.wanted.Tail > 0 {
+		there, err := countLines(file)
+		if err != nil {
+			return false, err
+		}
+		if !t.wanted.Follow {
+			t.past = min(t.past, there+1)
+		}
+		t.first = max(t.first, min(t.past-1, there)-t.wanted.Tail+1)
+	}
+	start, err := startOf(file, t.first)
+	if err == nil {
+		_, err = file.Seek(start, io.SeekStart)
+	}
+	t.reader = newReader(file)
+	return true, err
 }
 
 // Close closes the file.
@@ -58,6 +95,7 @@ func (t *Tail) Close() {
 // reader reads whole lines of a file that may be growing.
 type reader struct {
 	r      *bufio.Reader
+	line   int64  // the number of the last one
 	part   []byte // of a line that isn't whole yet
 	offset int64  // behind the last whole line
 }
@@ -79,5 +117,9 @@ func (l *reader) next() (api.LogEntry, error) {
 		return entry, errDamaged
 	}
 	l.offset += int64(len(line))
+	if entry.Line == 0 { // of an older version
+		entry.Line = l.line + 1
+	}
+	l.line = entry.Line
 	return entry, nil
 }

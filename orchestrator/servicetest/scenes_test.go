@@ -116,7 +116,7 @@ func asked(h *servicetest.Harness, id string) {
 func logged(h *servicetest.Harness, id string) {
 	h.Helper()
 	h.Within("a line", func() (is bool) {
-		for _, err := range h.Service.Feed.Log(context.Background(), id, false) {
+		for _, err := range h.Service.Feed.Log(context.Background(), id, api.LogFilter{}) {
 			return err == nil
 		}
 		return false

@@ -84,7 +84,7 @@ func (f *follower) watch(ctx context.Context) error {
 }
 
 func (f *follower) showLog(ctx context.Context) {
-	for entry, err := range f.server.Runs.Log(ctx, f.id, true) {
+	for entry, err := range f.server.Runs.Log(ctx, f.id, api.LogFilter{Follow: true}) {
 		if err != nil && ctx.Err() == nil {
 			f.warn("the log can't be followed: " + fault.Public(err).Msg)
 		}

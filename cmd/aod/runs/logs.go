@@ -6,6 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/cmd/aod/cli"
 	"github.com/agent-on-demand/aod/cmd/aod/runlist"
 	"github.com/agent-on-demand/aod/cmd/aod/ui"
@@ -14,28 +16,34 @@ import (
 
 // LogsCommand is `aod logs`.
 func LogsCommand(env *cli.Env) *cobra.Command {
-	var follow bool
+	var wanted api.LogFilter
 	cmd := &cobra.Command{
 		Use:   "logs ID",
 		Short: "Print what a run has written",
 		Long: `Print what the program of a run has written to stdout and stderr, line by line. Without
 --server the last runs of aod run on this machine are known, too.`,
-		Example: "  aod logs -f 0198c0de-…",
+		Example: "  aod logs --tail 20 -f 0198c0de-…",
 		Args:    cli.Exactly(1, "the id of a run"),
-		RunE:    func(cmd *cobra.Command, args []string) error { return logs(cmd.Context(), env, args[0], follow) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if wanted.Tail < 0 {
+				return fault.New(fault.Input, "--tail must not be below zero")
+			}
+			return logs(cmd.Context(), env, args[0], wanted)
+		},
 	}
-	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on until the run has ended")
+	cmd.Flags().BoolVarP(&wanted.Follow, "follow", "f", false, "go on until the run has ended")
+	cmd.Flags().Int64Var(&wanted.Tail, "tail", 0, "begin with the last `LINES`; 0: with the first line")
 	return cmd
 }
 
-func logs(ctx context.Context, env *cli.Env, id string, follow bool) error {
+func logs(ctx context.Context, env *cli.Env, id string, wanted api.LogFilter) error {
 	_, server, err := runlist.Find(env, id)
 	if err != nil {
 		return err
 	}
-	log := runlist.History(env).Log(id)
+	log := runlist.History(env).Log(id, wanted)
 	if server != nil {
-		log = server.Runs.Log(ctx, id, follow)
+		log = server.Runs.Log(ctx, id, wanted)
 	}
 	for entry, err := range log {
 		if err != nil {

@@ -52,7 +52,7 @@ func (s *server) script(t *testing.T, text string) api.Record {
 func (s *server) begin(t *testing.T, text string) api.Record {
 	t.Helper()
 	record := s.submit(t, scripted(t, text))
-	for entry, err := range s.client.Runs.Log(t.Context(), record.ID, true) {
+	for entry, err := range s.client.Runs.Log(t.Context(), record.ID, api.LogFilter{Follow: true}) {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -89,7 +89,7 @@ func (s *server) testFailure(t *testing.T) {
 		t.Errorf("%s", show(record))
 	}
 	got := map[string]string{}
-	for entry, err := range s.client.Runs.Log(t.Context(), record.ID, false) {
+	for entry, err := range s.client.Runs.Log(t.Context(), record.ID, api.LogFilter{}) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -157,7 +157,7 @@ echo over`)
 		t.Errorf("the program started like this: %q", got)
 	}
 	var lines []string
-	for entry, err := range s.client.Runs.Log(t.Context(), record.ID, false) {
+	for entry, err := range s.client.Runs.Log(t.Context(), record.ID, api.LogFilter{}) {
 		if err != nil {
 			t.Fatal(err)
 		}
