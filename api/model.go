@@ -35,6 +35,12 @@ type ModelCall struct {
 // EventType returns EventModel.
 func (ModelCall) EventType() EventType { return EventModel }
 
+// ModelCallPage is a part of the model calls of a run, in their order.
+type ModelCallPage struct {
+	Calls []ModelCall `json:"calls"`
+	Next  *int64      `json:"next"` // after which there are more; nil: that was the last
+}
+
 // ModelTokens is what a provider counted.
 type ModelTokens struct {
 	Input      int64 `json:"input"`            // all of it, also what was cached

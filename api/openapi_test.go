@@ -21,9 +21,7 @@ var described = map[string]any{
 	"Models": struct {
 		Models []Model `json:"models"`
 	}{},
-	"ModelCalls": struct {
-		Calls []ModelCall `json:"calls"`
-	}{},
+	"ModelCalls": ModelCallPage{},
 	"Pushes": struct {
 		Pushes []Push `json:"pushes"`
 	}{},

@@ -143,7 +143,6 @@ func TestAStreamThatIsNone(t *testing.T) {
 		"no id":                     "event: state\ndata: {}\n\n",
 		"no type":                   "id: 1\ndata: {}\n\n",
 		"data that isn't JSON":      "id: 1\nevent: state\ndata: {\n\n",
-		"lines without numbers":     "{}\n",
 		"a line without an end":     "data: " + long,
 		"data without an end":       half + half + half,
 	} {
@@ -333,6 +332,7 @@ func TestOnlyTheEndOfALogIsAskedFor(t *testing.T) {
 func TestALogThatIsNone(t *testing.T) {
 	for name, body := range map[string]string{
 		"no JSON":               "hello\n",
+		"lines without numbers": "{}\n",
 		"a line without an end": `{"text":"` + strings.Repeat("x", maxLine),
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"net/http"
+	"net/url"
 	"strconv"
 
 	"github.com/agent-on-demand/aod/api"
@@ -54,6 +55,13 @@ func (c Models) List(ctx context.Context) ([]api.Model, error) {
 func (c Models) Calls(ctx context.Context, id string) ([]api.ModelCall, error) {
 	list, err := got[struct{ Calls []api.ModelCall }](ctx, c.conn, toRun(http.MethodGet, id, "models"))
 	return list.Calls, err
+}
+
+// CallPage returns the model calls of a run after the one of a number: limit of them, up to 1000.
+func (c Models) CallPage(ctx context.Context, id string, after int64, limit int) (api.ModelCallPage, error) {
+	r := toRun(http.MethodGet, id, "models")
+	r.query = url.Values{"after": {strconv.FormatInt(after, 10)}, "limit": {strconv.Itoa(limit)}}
+	return got[api.ModelCallPage](ctx, c.conn, r)
 }
 
 // Exchange returns what a run asked with its n-th model call, and the answer. The error

@@ -1,13 +1,47 @@
 package httpapi
 
 import (
+	"fmt"
 	"net/http"
+	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/internal/wire/httpwire"
+	"github.com/agent-on-demand/aod/orchestrator/layout"
 )
+
+func TestModelCallsOfARunComeInPages(t *testing.T) {
+	t.Parallel()
+	s := newServer(t, nil)
+	id := s.run(`{}`).ID
+	var kept strings.Builder
+	for n := range 5 {
+		fmt.Fprintf(&kept, `{"n":%d,"at":"2026-01-02T03:04:05Z","dialect":"chat","model":"m","request":{}}`+"\n", n+1)
+	}
+	write(t, filepath.Join(s.home, layout.Runs, id, layout.Transcript), kept.String())
+	for query, want := range map[string][]int64{
+		"": {1, 2, 3, 4, 5, 0}, "?limit=2": {1, 2, 2}, "?limit=2&after=2": {3, 4, 4}, "?limit=2&after=4": {5, 0},
+		"?limit=5": {1, 2, 3, 4, 5, 0}, "?after=3": {4, 5, 0}, "?after=9": {0},
+	} {
+		page := decode[api.ModelCallPage](t, s.do("GET", "/v1/runs/"+id+"/models"+query, "").wants(t, 200))
+		var got []int64
+		for _, call := range page.Calls {
+			got = append(got, call.N)
+		}
+		next := int64(0)
+		if page.Next != nil {
+			next = *page.Next
+		}
+		if diff := cmp.Diff(want, append(got, next)); diff != "" {
+			t.Errorf("%s: %s", query, diff)
+		}
+	}
+	s.do("GET", "/v1/runs/"+id+"/models?limit=1001", "").wants(t, 400)
+}
 
 func TestFilesOfARun(t *testing.T) {
 	t.Parallel()

@@ -21,12 +21,12 @@ func (h modelHandlers) list(c echo.Context) error {
 	return reply(c, http.StatusOK, map[string]any{"models": known.List()})
 }
 
-func (h modelHandlers) calls(ctx context.Context, id string) ([]api.ModelCall, error) {
+func (h modelHandlers) calls(ctx context.Context, id string, after int64, limit int) (api.ModelCallPage, error) {
 	dir, err := h.svc.Files.RunDir(ctx, id)
 	if err != nil {
-		return nil, err
+		return api.ModelCallPage{}, err
 	}
-	return models.ReadCalls(dir)
+	return models.ReadCallPage(dir, after, limit)
 }
 
 func (h modelHandlers) call(c echo.Context, id string) error {

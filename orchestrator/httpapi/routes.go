@@ -132,7 +132,7 @@ func (h handlers) ofRuns() []route {
 		{http.MethodGet, "/v1/runs/:id/logs", access.Read, h.streams.log, stream},
 		{http.MethodGet, "/v1/runs/:id/events", access.Read, h.streams.events, stream},
 		{http.MethodGet, "/v1/runs/:id/pushes", access.Read, one(runID, under("pushes", h.runs.pushes)), 0},
-		{http.MethodGet, "/v1/runs/:id/models", access.Read, one(runID, under("calls", h.models.calls)), 0},
+		{http.MethodGet, "/v1/runs/:id/models", access.Read, pages(runID, ofPage, h.models.calls), 0},
 		{http.MethodGet, "/v1/runs/:id/models/:n", access.Read, about(runID, h.models.call), slow},
 		{http.MethodGet, "/v1/runs/:id/flow", access.Read, one(runID, h.svc.Flows.Graph), 0},
 		{http.MethodGet, "/v1/runs/:id/steps", access.Read, pages(runID, ofPage, h.runs.steps), 0},

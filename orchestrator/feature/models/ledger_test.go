@@ -2,6 +2,7 @@ package models
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"log/slog"
 	"testing"
@@ -122,6 +123,36 @@ func TestTheBooksTellTheNextProcessWhatWasSpent(t *testing.T) {
 	}
 	if x, y := listed[0], listed[1]; x.Charged != 30 || x.Estimated || y.Charged != 130 || !y.Estimated || y.Attempts != 2 || y.N != 2 {
 		t.Errorf("%+v", listed)
+	}
+	for _, c := range []struct {
+		after int64
+		limit int
+		want  []api.ModelCall
+		next  *int64
+	}{
+		{0, 1, listed[:1], &listed[0].N},
+		{1, 1, listed[1:], nil},
+		{1, 0, listed[1:], nil},
+		{0, 2, listed, nil},
+		{2, 1, []api.ModelCall{}, nil},
+	} {
+		page, err := ReadCallPage(next.run.Dir, c.after, c.limit)
+		if diff := cmp.Diff(api.ModelCallPage{Calls: c.want, Next: c.next}, page); diff != "" || err != nil {
+			t.Errorf("after %d: %v %s", c.after, err, diff)
+		}
+	}
+}
+
+func TestTheNumberOfALineIsReadWithoutTheRest(t *testing.T) {
+	t.Parallel()
+	raw, err := json.Marshal(exchange{ModelCall: api.ModelCall{N: 12}})
+	if err != nil || numberOf(raw) != 12 {
+		t.Errorf("%d of %s, %v", numberOf(raw), raw, err)
+	}
+	for _, other := range []string{"", "{", `{"n":1`, `{"n":x,`, `{"at":1,"n":2}`} {
+		if n := numberOf([]byte(other)); n != 0 {
+			t.Errorf("%d of %s", n, other)
+		}
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"sync"
 	"unicode/utf8"
 
@@ -143,27 +144,35 @@ func jsonOf(raw []byte) json.RawMessage {
 // isn't whole is left out: it is being written, or its process died. whole is how many bytes
 // come before it.
 func eachExchange(path string, do func(exchange) bool) (whole int64, err error) {
+	err = eachLine(path, func(raw []byte) (bool, error) {
+		var line exchange
+		if json.Unmarshal(raw, &line) != nil {
+			return false, errBadTranscript
+		}
+		whole += int64(len(raw))
+		return do(line), nil
+	})
+	return whole, err
+}
+
+// eachLine calls do for each whole line of a transcript until it returns false, or an error.
+func eachLine(path string, do func(raw []byte) (bool, error)) error {
 	file, _, err := safefs.OpenNamed(path)
 	if err != nil {
-		return 0, err
+		return err
 	}
 	defer func() { _ = file.Close() }() // read only
 	lines := bufio.NewReader(io.LimitReader(file, maxFigures))
 	for {
 		raw, err := lines.ReadBytes('\n')
 		if errors.Is(err, io.EOF) {
-			return whole, nil
+			return nil
 		}
 		if err != nil {
-			return whole, err
+			return err
 		}
-		var line exchange
-		if json.Unmarshal(raw, &line) != nil {
-			return whole, errBadTranscript
-		}
-		whole += int64(len(raw))
-		if !do(line) {
-			return whole, nil
+		if more, err := do(raw); !more || err != nil {
+			return err
 		}
 	}
 }
@@ -172,18 +181,46 @@ var errBadTranscript = errors.New("the file of the model calls is damaged")
 
 // ReadCalls returns the figures of a run's model calls, which are in its directory.
 func ReadCalls(runDir string) ([]api.ModelCall, error) {
-	calls := []api.ModelCall{}
-	_, err := eachExchange(transcriptIn(runDir), func(line exchange) bool {
-		calls = append(calls, line.ModelCall)
-		return true
+	page, err := ReadCallPage(runDir, 0, 0)
+	return page.Calls, err
+}
+
+// ReadCallPage is ReadCalls for those with a higher number than after: at most limit of them, or all where it is 0.
+func ReadCallPage(runDir string, after int64, limit int) (api.ModelCallPage, error) {
+	page := api.ModelCallPage{Calls: []api.ModelCall{}}
+	err := eachLine(transcriptIn(runDir), func(raw []byte) (bool, error) {
+		if n := numberOf(raw); n > 0 && n <= after {
+			return true, nil
+		}
+		if limit > 0 && len(page.Calls) == limit {
+			page.Next = &page.Calls[limit-1].N
+			return false, nil
+		}
+		var call api.ModelCall
+		if json.Unmarshal(raw, &call) != nil {
+			return false, errBadTranscript
+		}
+		page.Calls = append(page.Calls, call)
+		return true, nil
 	})
-	if errors.Is(err, fs.ErrNotExist) {
-		err = nil // it asked for nothing
+	if err != nil && !errors.Is(err, fs.ErrNotExist) { // without the file it asked for nothing
+		return api.ModelCallPage{}, run.StorageFault(err)
 	}
+	return page, nil
+}
+
+// numberOf returns the number with which a line begins, without a look at what was asked and answered.
+func numberOf(raw []byte) int64 {
+	head, found := bytes.CutPrefix(raw, []byte(`{"n":`))
+	digits, _, ends := bytes.Cut(head, []byte(","))
+	if !found || !ends {
+		return 0
+	}
+	n, err := strconv.ParseInt(string(digits), 10, 64)
 	if err != nil {
-		return nil, run.StorageFault(err)
+		return 0
 	}
-	return calls, nil
+	return n
 }
 
 // ReadExchange returns what a run asked with its n-th call of a model, and the answer, whole.
