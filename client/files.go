@@ -12,6 +12,7 @@ import (
 	"io"
 	"iter"
 	"net/http"
+	"net/url"
 	"os"
 	"path"
 	"path/filepath"
@@ -288,13 +289,25 @@ func (c *conn) readChanges(ctx context.Context, body io.Reader) ([]byte, error) 
 
 // Patch writes what a run made of the files of its workspace to w, as a patch in git's format.
 func (c Changes) Patch(ctx context.Context, id string, w io.Writer) error {
-	response, err := c.conn.ask(ctx, toRun(http.MethodGet, id, "changes.patch"))
+	return c.conn.copyTo(ctx, toRun(http.MethodGet, id, "changes.patch"), w)
+}
+
+// PatchOf is Patch for one of the changed files alone, by its path.
+func (c Changes) PatchOf(ctx context.Context, id, name string, w io.Writer) error {
+	r := toRun(http.MethodGet, id, "changes.patch")
+	r.query = url.Values{"file": {name}}
+	return c.conn.copyTo(ctx, r, w)
+}
+
+// copyTo writes what the server answers with to w.
+func (c *conn) copyTo(ctx context.Context, r request, w io.Writer) error {
+	response, err := c.ask(ctx, r)
 	if err != nil {
 		return err
 	}
 	defer response.Body.Close()
 	if _, err := io.Copy(w, response.Body); err != nil {
-		return c.conn.lost(ctx, err)
+		return c.lost(ctx, err)
 	}
 	return nil
 }

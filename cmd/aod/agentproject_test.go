@@ -85,6 +85,18 @@ func workOnAProject(t *testing.T, alive bool) {
 	if status, body := s.answer("/v1/sessions/" + session + "/changes.patch"); status != 200 || !strings.Contains(body, "+++ b/slow.txt") {
 		t.Errorf("%d %q", status, body)
 	}
+	for _, at := range []string{"/v1/sessions/" + session, "/v1/runs/" + third.ID} {
+		at += "/changes.patch?file="
+		status, body := s.answer(at + "slow.txt")
+		if status != 200 || !strings.HasPrefix(body, "diff --git a/slow.txt") || strings.Contains(body, "a/a.txt") {
+			t.Errorf("%d %q", status, body)
+		}
+		for name, want := range map[string]int{"sub/b.txt": 404, "../a.txt": 400} {
+			if status, body := s.answer(at + name); status != want {
+				t.Errorf("%s: %d %s", name, status, body)
+			}
+		}
+	}
 	s.aod("apply", session, "--dir", dir)
 	s.aod("diff", session)
 	s.hears(session, "append a.txt", "/workspace/project; a.txt link slow.txt sub/b.txt; ")

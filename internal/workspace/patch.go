@@ -44,6 +44,34 @@ func writePatch(base, dest string, changes []api.Change) (err error) {
 	return errors.Join(err, p.out.Flush(), file.Close())
 }
 
+// PatchOf returns the part of a patch of Compare's that is of one file; nil: it has none.
+func PatchOf(patch *os.File, name string) (*io.SectionReader, error) {
+	header := fmt.Sprintf("diff --git %s %s\n", quoteName("a/"+name), quoteName("b/"+name))
+	lines := bufio.NewReaderSize(patch, 64<<10)
+	start, at := int64(-1), int64(0)
+	for begins := true; ; {
+		line, err := lines.ReadSlice('\n')
+		if begins && bytes.HasPrefix(line, []byte("diff --git ")) { // other lines begin with other characters
+			if own := string(line) == header; own && start < 0 {
+				start = at
+			} else if !own && start >= 0 {
+				break
+			}
+		}
+		at += int64(len(line))
+		if begins = err == nil; errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
+			return nil, err
+		}
+	}
+	if start < 0 {
+		return nil, nil
+	}
+	return io.NewSectionReader(patch, start, at-start), nil
+}
+
 type patch struct {
 	out        *bufio.Writer
 	base, kept string // directories of the old and the new contents

@@ -2,6 +2,7 @@ package workspace
 
 import (
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -100,6 +101,33 @@ func TestChangesBringOneTreeToTheOther(t *testing.T) {
 		t.Errorf("the changes are %v, want %v", ops, want)
 	}
 
+	t.Run("a file's patch", func(t *testing.T) {
+		patch, err := os.Open(filepath.Join(dest, PatchName))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer patch.Close()
+		var parts, whole strings.Builder
+		for _, c := range found.Changes {
+			_, _ = patch.Seek(0, io.SeekStart)
+			part, err := PatchOf(patch, c.Path)
+			if err != nil || part == nil {
+				t.Fatalf("%q: %v", c.Path, err)
+			}
+			_, _ = io.Copy(&parts, part)
+		}
+		_, _ = patch.Seek(0, io.SeekStart)
+		_, _ = io.Copy(&whole, patch)
+		if diff := cmp.Diff(whole.String(), parts.String()); diff != "" {
+			t.Error(diff)
+		}
+		for _, other := range []string{"", "nothing", "main.go b/main.go", "main.go\n"} {
+			_, _ = patch.Seek(0, io.SeekStart)
+			if part, err := PatchOf(patch, other); part != nil || err != nil {
+				t.Errorf("%q has a patch, or %v", other, err)
+			}
+		}
+	})
 	t.Run("by apply", func(t *testing.T) {
 		target := tree(t, project)
 		if err := Apply(target, found.Changes, ApplyOptions{Run: "r", Open: from(dest), Check: true}); err != nil {

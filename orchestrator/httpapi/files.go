@@ -3,6 +3,7 @@ package httpapi
 import (
 	"context"
 	"errors"
+	"io"
 	"io/fs"
 	"net/http"
 	"os"
@@ -98,6 +99,7 @@ type changeHandlers struct {
 	runs interface {
 		Changes(ctx context.Context, run string) (*os.File, error)
 		Patch(ctx context.Context, run string) (*os.File, error)
+		PatchOf(ctx context.Context, run, name string) (io.ReadSeekCloser, error)
 	}
 }
 
@@ -110,9 +112,23 @@ func (h changeHandlers) list(c echo.Context, run string) error {
 	return sendStored(c, content, echo.MIMEApplicationJSON)
 }
 
-// patch answers with what a run has changed, as a patch.
+const longName = 1024 // bytes of a file's path, at most
+
+// patch answers with what a run has changed, or with ?file= of one file, as a patch.
 func (h changeHandlers) patch(c echo.Context, run string) error {
-	content, err := h.runs.Patch(c.Request().Context(), run)
+	q := queryOf(c, "file")
+	name := parse(q, "file", "the path of a changed file",
+		func(s string) (string, bool) { return s, fs.ValidPath(s) && len(s) <= longName })
+	if q.err != nil {
+		return q.err
+	}
+	var content io.ReadSeekCloser
+	var err error
+	if name == "" {
+		content, err = h.runs.Patch(c.Request().Context(), run)
+	} else {
+		content, err = h.runs.PatchOf(c.Request().Context(), run, name)
+	}
 	if err != nil {
 		return err
 	}
@@ -121,8 +137,8 @@ func (h changeHandlers) patch(c echo.Context, run string) error {
 }
 
 // sendStored answers with a stored file and closes it.
-func sendStored(c echo.Context, content *os.File, mediaType string) error {
-	defer content.Close()
+func sendStored(c echo.Context, content io.ReadSeekCloser, mediaType string) error {
+	defer func() { _ = content.Close() }() // read only
 	c.Response().Header().Set(echo.HeaderContentType, mediaType)
 	out := &rangeWriter{ResponseWriter: c.Response()}
 	http.ServeContent(out, c.Request(), "", time.Time{}, content)

@@ -3,6 +3,7 @@ package httpapi
 import (
 	"context"
 	"errors"
+	"net/url"
 
 	"github.com/labstack/echo/v4"
 
@@ -68,7 +69,8 @@ func (h sessionHandlers) lastChange(what string) find {
 		}
 		run, err = h.svc.Sessions.LastChange(c.Request().Context(), id)
 		if err == nil {
-			c.Response().Header().Set("Content-Location", "/v1/runs/"+run+"/"+what)
+			at := url.URL{Path: "/v1/runs/" + run + "/" + what, RawQuery: c.Request().URL.RawQuery}
+			c.Response().Header().Set("Content-Location", at.String())
 		}
 		return run, err
 	}

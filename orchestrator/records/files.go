@@ -16,6 +16,7 @@ import (
 	"github.com/agent-on-demand/aod/internal/safefs"
 	"github.com/agent-on-demand/aod/internal/workspace"
 	"github.com/agent-on-demand/aod/orchestrator/layout"
+	"github.com/agent-on-demand/aod/orchestrator/run"
 )
 
 // Files opens what runs have left: output files, and what they made of their workspaces. It is safe for concurrent
@@ -99,6 +100,32 @@ func (s *Files) Patch(ctx context.Context, id string) (*os.File, error) {
 	return s.openChanges(ctx, id, workspace.PatchName)
 }
 
+// PatchOf is Patch for one of the changed files alone.
+func (s *Files) PatchOf(ctx context.Context, id, name string) (io.ReadSeekCloser, error) {
+	patch, err := s.Patch(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	part, err := workspace.PatchOf(patch, name)
+	switch {
+	case err != nil:
+		err = run.StorageFault(err)
+	case part == nil:
+		err = unchanged(id, nil)
+	}
+	if err != nil {
+		return nil, errors.Join(err, patch.Close())
+	}
+	return struct {
+		*io.SectionReader
+		io.Closer
+	}{part, patch}, nil
+}
+
+func unchanged(id string, err error) error {
+	return fault.Wrap(fault.NotFound, err, "the run changed no such file").WithHint("`aod diff %s` shows them", id)
+}
+
 func (s *Files) openChanges(ctx context.Context, id, name string) (*os.File, error) {
 	record, err := s.runs.Get(ctx, id)
 	if err != nil {
@@ -130,8 +157,7 @@ func (s *Files) OpenChanged(ctx context.Context, id, name string) (*os.File, api
 	defer func() { _ = root.Close() }() // holds no data
 	f, info, err := safefs.OpenRegular(root, path.Join(workspace.ContentsName, name))
 	if err != nil {
-		return nil, api.File{}, fault.Wrap(fault.NotFound, err, "the run changed no such file").
-			WithHint("`aod diff %s` shows them", id)
+		return nil, api.File{}, unchanged(id, err)
 	}
 	return f, api.File{Name: name, SizeBytes: info.Size()}, nil
 }
