@@ -15,6 +15,15 @@ type FlowCounts struct {
 	Action string `json:"action,omitempty"` // of the last node, when the flow has ended
 }
 
+// UnitFlow is a flow as it was written, and what is to be said about it.
+type UnitFlow struct {
+	Unit     string          `json:"unit"`
+	Version  string          `json:"version,omitempty"` // "": the newest state, which can't be run
+	Text     string          `json:"text"`              // of flow.yaml
+	Graph    json.RawMessage `json:"graph,omitempty"`   // the same as JSON; nil: it can't be run
+	Findings []fault.Finding `json:"findings"`          // in the unit's files, at their lines
+}
+
 // Step is a step of a flow's run, without its values: the end of a node, or of one of its
 // tries or items, or what waits. Address and Try name it.
 type Step struct {

@@ -16,7 +16,7 @@ import (
 // described are the types that go over the wire, by their names in the document of the HTTP API.
 var described = map[string]any{
 	"Run": Record{}, "Submission": Submission{}, "Unit": Unit{}, "Page": Page{}, "Pool": PoolStats{}, "A2AStatus": A2AStatus{}, "Stats": Stats{},
-	"File": File{}, "LogEntry": LogEntry{}, "StepPage": StepPage{}, "Step": Step{}, "Changes": Changes{}, "FlowState": FlowState{},
+	"File": File{}, "LogEntry": LogEntry{}, "StepPage": StepPage{}, "Step": Step{}, "Changes": Changes{}, "FlowState": FlowState{}, "UnitFlow": UnitFlow{},
 	"SessionPage": SessionPage{}, "Session": Session{}, "NewSession": NewSession{}, "Message": Message{},
 	"Models": struct {
 		Models []Model `json:"models"`

@@ -41,6 +41,16 @@ func readFlow(d *Directory, c *Capsule) {
 	d.findings = append(d.findings, findings...)
 }
 
+// FlowText returns the text of the flow in a directory. The error says why it can't be read.
+func FlowText(dir string) ([]byte, error) {
+	src, err := openSource(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer src.close()
+	return src.read(flow.FileName, maxFileBytes)
+}
+
 // GraphOf returns the graph of what a kind has read; nil of a unit that isn't a flow.
 func GraphOf(definition any) *flow.Flow {
 	if c, ok := definition.(*Capsule); ok {

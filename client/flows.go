@@ -27,6 +27,16 @@ func (c Flows) Graph(ctx context.Context, id string) (json.RawMessage, error) {
 	return got[json.RawMessage](ctx, c.conn, toRun(http.MethodGet, id, "flow"))
 }
 
+// OfUnit returns a flow as it was written, with its graph and what is wrong with it: of a version, or of its newest
+// state where that is "". A Conflict fault says that the unit isn't a flow.
+func (c Flows) OfUnit(ctx context.Context, unit, version string) (api.UnitFlow, error) {
+	r := toUnit(http.MethodGet, unit, "flow")
+	if version != "" {
+		r.query = url.Values{"version": {version}}
+	}
+	return got[api.UnitFlow](ctx, c.conn, r)
+}
+
 // State returns the state of a flow's run, as the nodes that have ended made it. A Conflict
 // fault says that the run is none of a flow.
 func (c Flows) State(ctx context.Context, id string) (api.FlowState, error) {

@@ -123,7 +123,7 @@ func (c *checker) unit(n *Node, name string) (*contract.Contract, bool) {
 	}
 	known, found := c.terms.Units(name)
 	if !found {
-		c.report(n.at("run"), "there is no unit "+fault.Quote(name), "aod list shows those that are there")
+		c.report(n.at("run"), "there is no unit "+fault.Quote(name), "`aod units` shows those that are there")
 	}
 	return known, found
 }

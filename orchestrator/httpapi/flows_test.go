@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/agent-on-demand/aod/api"
 )
 
@@ -37,6 +39,51 @@ func (s *server) asked() (q api.Question) {
 		return len(page.Questions) == 1
 	})
 	return q
+}
+
+func TestAFlowIsShownAsItWasWritten(t *testing.T) {
+	t.Parallel()
+	s := unstarted(t)
+	s.addFlow()
+	s.start(Options{Token: token})
+	const at = "/v1/units/teller/flow"
+	file := filepath.Join(s.sources, "teller", "flow.yaml")
+	read := func(query string) api.UnitFlow {
+		t.Helper()
+		return decode[api.UnitFlow](t, s.do("GET", at+query, "").wants(t, 200))
+	}
+	good := read("")
+	if !strings.Contains(good.Text, "max_visits: 2") || !strings.Contains(string(good.Graph), `"max_visits":2`) || good.Version == "" || len(good.Findings) != 0 {
+		t.Errorf("%+v", good)
+	}
+
+	write(t, file, "start: make\nnodes:\n  make:\n    run: nobody\n")
+	missing := read("")
+	if len(missing.Findings) != 1 || missing.Findings[0].Line != 4 || missing.Findings[0].Message != `there is no unit "nobody"` || missing.Graph == nil {
+		t.Errorf("%+v", missing)
+	}
+
+	write(t, file, "start: make\nnodes:\n  make: {walk: actor}\n")
+	broken := read("")
+	if broken.Graph != nil || broken.Version != "" || !strings.Contains(broken.Text, "walk") || len(broken.Findings) == 0 || broken.Findings[0].Line != 3 {
+		t.Errorf("%+v", broken)
+	}
+	for _, shown := range []api.UnitFlow{good, missing} {
+		if diff := cmp.Diff(shown, read("?version="+shown.Version)); diff != "" {
+			t.Error(diff)
+		}
+	}
+
+	write(t, filepath.Join(s.sources, "fresh", "agent.yaml"), "name: fresh\nkind: flow\n")
+	write(t, filepath.Join(s.sources, "fresh", "schema.json"), `{"input": {"type": "object"}, "output": {"type": "object"}}`)
+	write(t, filepath.Join(s.sources, "fresh", "flow.yaml"), "nodes: []\n")
+	if never := decode[api.UnitFlow](t, s.do("GET", "/v1/units/fresh/flow", "").wants(t, 200)); never.Text != "nodes: []\n" || len(never.Findings) == 0 {
+		t.Errorf("%+v", never)
+	}
+	s.do("GET", at+"?version=0123456789abcdef", "").wants(t, 404)
+	s.do("GET", at+"?version=../x", "").wants(t, 404)
+	s.do("GET", "/v1/units/actor/flow", "").wants(t, 409)
+	s.do("GET", "/v1/units/nobody/flow", "").wants(t, 404)
 }
 
 func TestAFlowOverHTTP(t *testing.T) {

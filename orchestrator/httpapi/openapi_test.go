@@ -237,7 +237,7 @@ func TestEveryRouteAnswersAsDocumented(t *testing.T) {
 	id := s.begin()
 	s.do("POST", "/v1/runs/"+id+"/cancel", "").wants(t, 202)
 	seen["cancelRun"] = true
-	for _, op := range []string{"getFlow", "listSteps", "getState", "getStateFile", "listQuestions", "answerQuestion"} {
+	for _, op := range []string{"getFlow", "getUnitFlow", "listSteps", "getState", "getStateFile", "listQuestions", "answerQuestion"} {
 		seen[op] = true // see TestAFlowOverHTTP
 	}
 	for _, op := range []string{"say", "listMessages", "listArtifacts", "getArtifact"} {

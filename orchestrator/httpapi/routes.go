@@ -194,6 +194,7 @@ func (h handlers) ofUnits() []route {
 		{http.MethodDelete, "/v1/units/:name", access.Upload, about(knownName, h.units.remove), 0},
 		{http.MethodGet, "/v1/units/:name/versions", access.Read, one(knownName, versions), 0},
 		{http.MethodPost, "/v1/units/:name/rollback", access.Upload, about(knownName, h.units.rollback), slow},
+		{http.MethodGet, "/v1/units/:name/flow", access.Read, about(knownName, h.units.flow), 0},
 		{http.MethodGet, "/v1/units/:name/schema", access.Read, verbatim(h.svc.Units.Schema), 0},
 		{http.MethodGet, "/v1/units/:name/card", access.Read, verbatim(h.svc.Units.Card), slow},
 		{http.MethodPost, "/v1/au/:name", access.Run, about(knownName, h.aus.run), slow},

@@ -125,6 +125,17 @@ func (h unitHandlers) rollback(c echo.Context, name string) error {
 	return replied(c, unit, err)
 }
 
+// flow answers with a flow as it was written.
+func (h unitHandlers) flow(c echo.Context, name string) error {
+	q := queryOf(c, "version")
+	version := q.text("version")
+	if q.err != nil {
+		return q.err
+	}
+	shown, _, err := h.svc.Units.Flow(c.Request().Context(), name, version)
+	return replied(c, shown, err)
+}
+
 // verbatim is the handler of a unit's JSON that is sent as it stands.
 func verbatim[T ~[]byte](get func(ctx context.Context, unit string) (T, error)) echo.HandlerFunc {
 	return about(knownName, func(c echo.Context, name string) error {
