@@ -77,6 +77,7 @@ func (discard) WriteHeader(int)             {}
 
 // update is what is sent when a page has changed.
 type update struct {
+	Keys  []string `json:"keys"` // of all parts, in their order
 	Parts []change `json:"parts"`
 	Asked string   `json:"asked"` // as in the menu
 	Title string   `json:"title"`
@@ -209,6 +210,7 @@ func (f follower) send(now *look) error {
 func (l *look) since(has map[string]string) update {
 	u := update{Asked: l.asked, Title: l.title}
 	for _, one := range l.parts {
+		u.Keys = append(u.Keys, one.Key)
 		if has[one.Key] != one.Hash {
 			has[one.Key] = one.Hash
 			u.Parts = append(u.Parts, change{one.Key, one.Hash, string(one.HTML)})

@@ -68,7 +68,7 @@ func New(svc *orchestrator.Service, opts Options) (*Page, error) {
 	p.open("POST /ui/view", p.keepView)
 	p.read("GET /ui/live", p.live)
 	for _, add := range []func(){
-		p.addRuns, p.addRun, p.addRunFlow, p.addRunModels, p.addRunChanges, p.addUnits, p.addQuestions, p.addOperations,
+		p.addRuns, p.addRun, p.addRunLog, p.addRunFlow, p.addRunModels, p.addRunChanges, p.addUnits, p.addQuestions, p.addOperations,
 		p.addChat,
 	} {
 		add()

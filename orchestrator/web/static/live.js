@@ -16,7 +16,10 @@ export function follow(up, here, put) {
   /** @type {number | undefined} */
   let timer
 
-  /** @param {string} text @param {string} cls */
+  /**
+ * @param {string} text
+ * @param {string} cls
+ */
   function say(text, cls) {
     if (!said) return
     said.hidden = text === ""
@@ -32,8 +35,9 @@ export function follow(up, here, put) {
   /** @param {string} data */
   function update(data) {
     const news = JSON.parse(data)
+    const parts = places(news.keys)
     for (const { key, hash, html } of news.parts) {
-      const part = document.querySelector(`[data-part="${key}"]`)
+      const part = parts.get(key)
       if (!part) continue
       put(part, html)
       part.setAttribute("data-hash", hash)
@@ -105,7 +109,35 @@ export function follow(up, here, put) {
   begin()
 }
 
-/** Takes a lock that all tabs share; the answer frees it. @param {string} name @returns {Promise<(() => void) | undefined>} */
+/**
+ * The places of a page's parts, made where they aren't there yet.
+ * @param {string[]} keys @returns {Map<string, Element>}
+ */
+function places(keys) {
+  const main = document.getElementById("main") ?? document.body
+  const there = new Map([...main.querySelectorAll("[data-part]")].map((p) => [p.getAttribute("data-part") ?? "", p]))
+  let last = null
+  for (const key of keys) {
+    let part = there.get(key)
+    if (!part) {
+      part = document.createElement("div")
+      part.className = "part"
+      part.id = "part-" + key
+      part.setAttribute("data-part", key)
+      there.set(key, part)
+      main.insertBefore(part, last ? last.nextSibling : main.firstChild)
+    }
+    last = part
+  }
+  for (const [key, part] of there) if (!keys.includes(key)) part.remove()
+  return there
+}
+
+/**
+ * Takes a lock that all tabs share; the answer frees it.
+ * @param {string} name
+ * @returns {Promise<(() => void) | undefined>}
+ */
 function take(name) {
   if (!navigator.locks) return Promise.resolve(() => {}) // not over plain HTTP from another machine
   return new Promise((resolve) => {

@@ -1,19 +1,29 @@
 // Makes an element like a text of HTML, and leaves what is the same as it is: what has the focus keeps it, what is
 // open stays open, and what somebody is typing isn't lost.
 
-/** @param {Element} into @param {string} html */
+/**
+ * @param {Element} into
+ * @param {string} html
+ */
 export function morph(into, html) {
   const made = document.createElement("template")
   made.innerHTML = html
   children(into, made.content)
 }
 
-/** What tells one of several children from the others. @param {Node} n @returns {string} */
+/**
+ * What tells one of several children from the others.
+ * @param {Node} n
+ * @returns {string}
+ */
 function keyOf(n) {
   return n instanceof Element && n.id ? n.id : ""
 }
 
-/** @param {Node} into @param {Node} from */
+/**
+ * @param {Node} into
+ * @param {Node} from
+ */
 function children(into, from) {
   const byKey = new Map()
   for (const child of into.childNodes) if (keyOf(child)) byKey.set(keyOf(child), child)
@@ -37,7 +47,10 @@ function children(into, from) {
   }
 }
 
-/** @param {Node} into @param {Node} from */
+/**
+ * @param {Node} into
+ * @param {Node} from
+ */
 function same(into, from) {
   if (!(into instanceof Element) || !(from instanceof Element)) {
     if (into.nodeValue !== from.nodeValue) into.nodeValue = from.nodeValue
@@ -50,7 +63,11 @@ function same(into, from) {
   children(into, from)
 }
 
-/** What somebody has done here stays. @param {Element} at @param {string} name */
+/**
+ * What somebody has done here stays.
+ * @param {Element} at
+ * @param {string} name
+ */
 function kept(at, name) {
   return (at instanceof HTMLDetailsElement && name === "open") || name === "data-peeked"
 }

@@ -15,7 +15,10 @@ function tick() {
   }
 }
 
-/** @param {number} ms @returns {string} */
+/**
+ * @param {number} ms
+ * @returns {string}
+ */
 function span(ms) {
   const s = Math.max(ms, 0) / 1000
   if (s < 60) return s.toFixed(1) + " s"
@@ -23,7 +26,10 @@ function span(ms) {
   return `${Math.floor(s / 3600)} h ${Math.floor((s % 3600) / 60)} min`
 }
 
-/** @param {number} ms @returns {string} */
+/**
+ * @param {number} ms
+ * @returns {string}
+ */
 function ago(ms) {
   const s = Math.abs(ms) / 1000
   if (ms >= 0 && s < 5) return "just now"
@@ -34,7 +40,10 @@ function ago(ms) {
   return ms < 0 ? "in " + text : text + " ago"
 }
 
-/** A row of the tree shows what its run was given and gave when it is opened. @param {Event} e */
+/**
+ * A row of the tree shows what its run was given and gave when it is opened.
+ * @param {Event} e
+ */
 async function peek(e) {
   const row = e.target
   if (!(row instanceof HTMLDetailsElement) || !row.open || !row.dataset.peek) return
@@ -46,7 +55,10 @@ async function peek(e) {
   if (answer.ok) into.innerHTML = await answer.text()
 }
 
-/** Choosing all, and how many are chosen. @param {Event} e */
+/**
+ * Choosing all, and how many are chosen.
+ * @param {Event} e
+ */
 function choose(e) {
   const box = e.target
   if (!(box instanceof HTMLInputElement) || box.type !== "checkbox") return
