@@ -33,6 +33,11 @@ func violations(t *testing.T, schema string, v any) []fault.Finding {
 	return compiled.Validate(payload)
 }
 
+var someUse = &ModelUsage{
+	Calls: 1, Tokens: ModelTokens{Input: 2, Cached: 3, CacheWrite: 4, Output: 5, Reasoning: 6}, Charged: 7, Cost: 21_200_000, Estimated: 8, Unlisted: 10,
+	Tree: &ModelTotal{Charged: 9, Cost: 1_500_000_000},
+}
+
 var someUsage = &Usage{
 	CPUSeconds: 0.25, CPUPercent: 12.5, PeakMemoryBytes: 4096,
 	MemoryBytes: new(int64(5)), DiskReadBytes: new(int64(6)), DiskWriteBytes: new(int64(7)),
@@ -56,11 +61,8 @@ var full = map[string]any{
 		Upstreams: []UpstreamUse{{Name: "svc", Requests: 3, Refused: 1, BytesIn: 4, BytesOut: 5}},
 		ToolCalls: []ToolCall{{Tool: "search", MS: 1.5, Error: true}},
 		Egress:    []EgressRow{{Host: "a.example", Port: 443, Tunnels: 1, BytesIn: 2, BytesOut: 3, Refused: 4}},
-		Models: &ModelUsage{
-			Calls: 1, Tokens: ModelTokens{Input: 2, Cached: 3, CacheWrite: 4, Output: 5, Reasoning: 6}, Charged: 7, Cost: 21_200_000, Estimated: 8, Unlisted: 10,
-			Tree: &ModelTotal{Charged: 9, Cost: 1_500_000_000},
-		},
-		Image: ImageRef{Ref: "r", ID: "i"}, Container: &Container{ID: "c", WaitedMS: 1.5, Served: 2},
+		Models:    someUse,
+		Image:     ImageRef{Ref: "r", ID: "i"}, Container: &Container{ID: "c", WaitedMS: 1.5, Served: 2},
 		Timings: Timings{1, 2, 3, 4, 5, 6, 7}, CostUSD: "0.01", AgentUsage: json.RawMessage(`{"tokens":1}`), AgentSession: "s",
 		Usage: someUsage, Log: LogStats{Bytes: 9, Truncated: true},
 		Transitions: []Transition{{State: Idle, At: noon, Reason: "r", Attempt: 2}}, CreatedAt: noon, StartedAt: &noon, FinishedAt: &noon,
@@ -68,6 +70,7 @@ var full = map[string]any{
 	"page": Page{Next: new("n"), Runs: []Summary{{
 		ID: someID, Unit: "u", Kind: "capsule", Parent: someID, Root: someID, By: "ci", Metadata: map[string]string{"k": "v"},
 		State: Failed, Status: Failed.Status(), Outcome: CapsuleError, ExitCode: new(1), Error: someError, Retries: 1, Timings: Timings{1, 2, 3, 4, 5, 6, 7},
+		Models:    someUse,
 		CreatedAt: noon, StartedAt: &noon, FinishedAt: &noon,
 	}}},
 	"pool": PoolStats{Size: 1, Waiting: 2, MemoryBytes: 3, UsedBytes: 4, Units: []PoolUnit{{

@@ -215,6 +215,7 @@ func TestEveryRouteAnswersAsDocumented(t *testing.T) {
 		{"GET", "/v1/a2a", "", nil},
 		{"GET", "/v1/models", "", nil},
 		{"GET", "/v1/stats", "", nil},
+		{"POST", "/v1/signin", "", nil},
 		{"POST", "/v1/prune", `{"dry_run":true,"older_than":"1h","max_bytes":5}`, nil},
 	} {
 		a := s.do(c.method, c.path, c.body, c.headers...)

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/agent-on-demand/aod/api"
 )
@@ -23,15 +24,31 @@ func toldBy(e api.Event) string {
 	case api.BuildEvent:
 		return "Builds its image: " + d.Name
 	case api.Call:
-		return "Calls " + d.Unit
+		return called(d)
 	case api.Transition:
-		return d.Reason
+		return entered(d)
 	case api.ModelCall:
 		return "Asks " + d.Model
 	case api.QuestionEvent:
 		return "Asks a person"
 	}
 	return ""
+}
+
+// called tells of a call: that it was made, or how it ended.
+func called(c api.Call) string {
+	if c.Outcome == "" {
+		return "Calls " + c.Unit
+	}
+	took := time.Duration(c.TotalMS * float64(time.Millisecond))
+	return fmt.Sprintf("%s %s after %s", c.Unit, wordOf(stateOf(c.State, c.Outcome, false)), span(took))
+}
+
+func entered(t api.Transition) string {
+	if t.Reason == "" || t.Reason == string(t.State) || t.Reason == string(t.State.Status()) {
+		return string(t.State.Status())
+	}
+	return string(t.State.Status()) + ": " + t.Reason
 }
 
 func progress(e api.ProgressEvent) string {
