@@ -15,4 +15,5 @@ echo
 echo "Its output files are in $(pwd)/$out:"
 ls -l "$out"
 echo
+echo "In the browser: bin/aod serve --units examples/capsules, and beside it bin/aod ui"
 echo "Next: bin/aod init my-capsule && bin/aod run ./my-capsule"
