@@ -40,6 +40,7 @@ type Client struct {
 	Schedules Schedules
 	Units     Units
 	Models    Models
+	News      News
 
 	conn *conn
 }
@@ -70,7 +71,7 @@ func over(c *conn) *Client {
 	return &Client{
 		Runs: Runs{c}, Files: Files{c}, Artifacts: Artifacts{c}, Changes: Changes{c}, Flows: Flows{c},
 		Questions: Questions{c}, Sessions: Sessions{c}, Schedules: Schedules{c}, Units: Units{c}, Models: Models{c},
-		conn: c,
+		News: News{c}, conn: c,
 	}
 }
 

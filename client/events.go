@@ -27,38 +27,43 @@ const silence = time.Minute
 // don't know.
 func (c Runs) Events(ctx context.Context, id string, after int64) iter.Seq2[api.Event, error] {
 	return func(yield func(api.Event, error) bool) {
-		f := follower{conn: c.conn, id: id, after: after, retries: c.conn.newRetrier()}
+		f := follower{conn: c.conn, to: toRun(http.MethodGet, id, "events"), after: after, retries: c.conn.newRetrier()}
 		f.emit = func(e api.Event) bool { return yield(e, nil) && e.Type != api.EventEnd }
-		for {
-			over, err := f.connection(ctx)
-			if over {
-				return
-			}
-			if !isLost(err) {
-				yield(api.Event{}, err)
-				return
-			}
-			if err := f.retries.wait(ctx, err); err != nil {
-				yield(api.Event{}, err)
-				return
-			}
+		if err := f.follow(ctx); err != nil {
+			yield(api.Event{}, err)
 		}
 	}
 }
 
-// follower reads the events of a run over as many connections as it takes.
+// follower reads a stream of events over as many connections as it takes.
 type follower struct {
 	conn    *conn
-	id      string
-	after   int64
+	to      request
+	after   int64 // the number of the last one; below 0: the server begins where it likes
 	retries *retrier
 	emit    func(api.Event) bool // returns whether the caller wants more
 }
 
+// follow returns when the caller wants no more, or with an error.
+func (f *follower) follow(ctx context.Context) error {
+	for {
+		over, err := f.connection(ctx)
+		if over || !isLost(err) {
+			return err
+		}
+		if err := f.retries.wait(ctx, err); err != nil {
+			return err
+		}
+	}
+}
+
 // connection reads one connection to its end. over is true when the caller wants no more.
 func (f *follower) connection(ctx context.Context) (over bool, err error) {
-	r := toRun(http.MethodGet, f.id, "events")
-	r.header["Accept"], r.header["Last-Event-ID"] = httpwire.TypeEvents, strconv.FormatInt(f.after, 10)
+	r := f.to
+	r.header["Accept"] = httpwire.TypeEvents
+	if f.after >= 0 {
+		r.header["Last-Event-ID"] = strconv.FormatInt(f.after, 10)
+	}
 	s, err := f.conn.openStream(ctx, r, silence)
 	if err != nil {
 		return false, err
@@ -75,7 +80,7 @@ func (f *follower) connection(ctx context.Context) (over bool, err error) {
 		if err != nil {
 			return false, f.conn.strange(err)
 		}
-		if event.Seq <= f.after {
+		if event.Seq <= f.after && !ofNoThing(event.Type) { // a reset may go back
 			continue
 		}
 		f.after = event.Seq
@@ -112,7 +117,7 @@ var eventLimits = httpwire.EventLimits{
 func eventOf(told httpwire.Event) (api.Event, error) {
 	seq, err := strconv.ParseInt(told.LastID, 10, 64)
 	event := api.Event{Seq: seq, Type: api.EventType(told.Name), Data: json.RawMessage(told.Data)}
-	if err != nil || seq < 1 || told.Name == httpwire.DefaultEventName || !json.Valid(event.Data) {
+	if err != nil || seq < 0 || seq == 0 && !ofNoThing(event.Type) || told.Name == httpwire.DefaultEventName || !json.Valid(event.Data) {
 		return api.Event{}, errNotEvents
 	}
 	return event, nil

@@ -20,6 +20,7 @@ import (
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/capsule/unit"
 	"github.com/agent-on-demand/aod/internal/bytegate"
+	"github.com/agent-on-demand/aod/internal/pause"
 	"github.com/agent-on-demand/aod/internal/safefs"
 	"github.com/agent-on-demand/aod/orchestrator/feature"
 	"github.com/agent-on-demand/aod/orchestrator/figures"
@@ -55,6 +56,7 @@ type Service struct {
 	*loop
 	Runs      *records.Reader
 	Feed      *records.Feed
+	News      *records.News
 	Files     *records.Files
 	Flows     *records.Flows
 	Sessions  *turns.Sessions
@@ -129,13 +131,13 @@ func (s *Service) makeRooms() (err error) {
 	})
 	s.questions = s.Questions
 	s.Units, err = units.New(units.Options{
-		Home: s.path("units"), Sources: s.opts.Sources, Switched: s.store.Units, Rules: &s.rules, Switches: &s.switches,
-		Admits: s.Admits, Status: s.Figures.OfUnit, Live: s.jobs.ofUnit, Met: s.metrics.UnitMet, Logger: s.logger,
+		Home: s.path("units"), Sources: s.opts.Sources, Switched: s.store.Units, Feed: s.store.Feed, Rules: &s.rules,
+		Switches: &s.switches, Admits: s.Admits, Status: s.Figures.OfUnit, Live: s.jobs.ofUnit, Met: s.metrics.UnitMet, Logger: s.logger,
 	})
 	if err != nil {
 		return err
 	}
-	s.Runs = s.readRuns(s.Questions)
+	s.Runs, s.News = s.readRuns(s.Questions), records.NewNews(s.store.Feed)
 	s.Feed, s.Files = records.NewFeed(s.Runs, s.store), records.NewFiles(s.Runs, s.opened)
 	s.Flows = records.NewFlows(s.Runs, s.store, s.Units)
 	s.Sessions = turns.NewSessions(s.sessions, turns.SessionsOptions{
@@ -243,6 +245,7 @@ func (s *Service) Start(ctx context.Context) error {
 	}
 	s.started.Store(true)
 	s.tasks.Go(func() { s.meetUnits(s.begin) })
+	s.tasks.Go(func() { s.tellUnits(s.life) })
 	for _, f := range s.opts.Features {
 		if runner, ok := f.(feature.Runner); ok {
 			s.tasks.Go(func() { runner.Run(s.life) })
@@ -256,6 +259,18 @@ func (s *Service) Start(ctx context.Context) error {
 func (s *Service) meetUnits(ctx context.Context) {
 	for _, u := range (world{s}).Units(ctx) {
 		s.metrics.UnitMet(u.Name)
+	}
+}
+
+// unitsPause is the time between two looks at the directories of units.
+const unitsPause = 5 * time.Second
+
+// tellUnits tells those who follow the news of units that changed in their directories.
+func (s *Service) tellUnits(ctx context.Context) {
+	for pause.For(ctx, unitsPause) == nil {
+		if s.News.IsFollowed() && s.undamaged(ctx) == nil {
+			s.Units.Tell(ctx)
+		}
 	}
 }
 

@@ -84,3 +84,10 @@ func (n *Notifier) Notify() {
 		n.next = nil
 	}
 }
+
+// IsAwaited reports whether somebody waits for the next Notify.
+func (n *Notifier) IsAwaited() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.next != nil
+}

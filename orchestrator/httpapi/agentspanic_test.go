@@ -62,7 +62,7 @@ func TestAPanicInAStreamIsFollowedByOneTerminalEvent(t *testing.T) {
 
 func TestAPanicWhileEventsAreReadIsAnError(t *testing.T) {
 	t.Parallel()
-	events, wait := streamHandlers{}.pump(t.Context(), "id", 0) // it has no Service to read from
+	events, wait := httpwire.Pump(t.Context(), streamHandlers{}.feed.Events(t.Context(), "id", 0)) // it has no Service to read from
 	var panicked *httpwire.PanicError
 	if h := <-events; !errors.As(h.Err, &panicked) {
 		t.Errorf("%+v", h)

@@ -76,6 +76,7 @@ type handlers struct {
 	svc       *orchestrator.Service
 	runs      runHandlers
 	streams   streamHandlers
+	news      newsHandlers
 	changes   changeHandlers
 	messages  messageHandlers
 	artifacts artifactHandlers
@@ -97,6 +98,7 @@ func newHandlers(svc *orchestrator.Service, opts Options) handlers {
 		svc:       svc,
 		runs:      runHandlers{svc, bodies, waits},
 		streams:   streams,
+		news:      newsHandlers{svc.News},
 		changes:   changeHandlers{svc.Files},
 		messages:  messageHandlers{svc},
 		artifacts: artifactHandlers{svc},
@@ -203,6 +205,7 @@ func (h handlers) ofUnits() []route {
 
 func (h handlers) ofServer() []route {
 	return []route{
+		{http.MethodGet, "/v1/events", access.Read, h.news.follow, stream},
 		{http.MethodGet, "/v1/a2a", access.Read, h.server.a2a, 0},
 		{http.MethodGet, "/v1/models", access.Read, h.models.list, 0},
 		{http.MethodGet, "/v1/pool", access.Read, h.server.pool, 0},

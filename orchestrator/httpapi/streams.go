@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"iter"
 	"math"
 	"net/http"
 	"strconv"
@@ -52,6 +53,11 @@ func (h streamHandlers) events(c echo.Context) error {
 
 // follow sends the events of a run that come after one, to the last.
 func (h streamHandlers) follow(c echo.Context, id string, after int64) error {
+	return send(c, func(ctx context.Context) iter.Seq2[api.Event, error] { return h.feed.Events(ctx, id, after) })
+}
+
+// send sends events as they come. They are read concurrently with the receiver: see httpwire.Pump.
+func send(c echo.Context, all func(ctx context.Context) iter.Seq2[api.Event, error]) error {
 	ctx, stop := httpwire.Attached(c.Request().Context())
 	defer stop()
 	end, err := httpwire.OpenStream(ctx)
@@ -59,7 +65,7 @@ func (h streamHandlers) follow(c echo.Context, id string, after int64) error {
 		return err
 	}
 	defer end()
-	events, wait := h.pump(ctx, id, after)
+	events, wait := httpwire.Pump(ctx, all(ctx))
 	defer func() {
 		stop() // the pump may be waiting for an event, or for this handler
 		wait()
@@ -69,11 +75,6 @@ func (h streamHandlers) follow(c echo.Context, id string, after int64) error {
 
 // happening is one event, or the error that ended them.
 type happening = httpwire.Item[api.Event]
-
-// pump reads the run's events concurrently with the receiver: see httpwire.Pump.
-func (h streamHandlers) pump(ctx context.Context, id string, after int64) (events <-chan happening, wait func()) {
-	return httpwire.Pump(ctx, func(yield func(api.Event, error) bool) { h.feed.Events(ctx, id, after)(yield) })
-}
 
 func sendEvents(out *httpwire.EventWriter, events <-chan happening) error {
 	beat := time.NewTicker(httpwire.Heartbeat)
@@ -115,6 +116,11 @@ func sendEvent(out *httpwire.EventWriter, h happening) error {
 // reconnects sends it in the header and repeats the address.
 func eventsAfter(c echo.Context) (int64, error) {
 	q := queryOf(c, "after")
+	return afterOf(c, q)
+}
+
+// afterOf is what a query or the header says to have been seen.
+func afterOf(c echo.Context, q *query) (int64, error) {
 	after := q.integer("after", 0, math.MaxInt64, "the number of an event")
 	last := c.Request().Header.Get("Last-Event-ID")
 	if q.err != nil || last == "" {

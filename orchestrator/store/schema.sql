@@ -328,3 +328,79 @@ CREATE TABLE signins (
 ) STRICT, WITHOUT ROWID;
 
 CREATE INDEX signins_by_end ON signins (expires_at);
+
+-- What changed: each thing has one row, to which a change gives the next number. Whoever has read up to a number goes on
+-- from there: see Feed, which also writes the rows of units, since these lie in files. Of the numbers the newest 100,000
+-- are kept.
+CREATE TABLE feed (
+  seq     INTEGER PRIMARY KEY, -- the next is one more than the newest, which is never removed
+  noun    TEXT NOT NULL, -- run, question, session or unit
+  id      TEXT NOT NULL, -- of a unit: its name
+  unit    TEXT NOT NULL DEFAULT '',
+  parent  TEXT NOT NULL DEFAULT '', -- of a question: its run
+  root    TEXT NOT NULL DEFAULT '',
+  state   TEXT NOT NULL DEFAULT '', -- of a unit: its version; 'gone' of what was removed
+  outcome TEXT NOT NULL DEFAULT '',
+  made_by TEXT NOT NULL DEFAULT '',
+  UNIQUE (noun, id)
+) STRICT;
+
+CREATE TRIGGER feed_bounded AFTER INSERT ON feed WHEN NEW.seq % 1000 = 0 BEGIN
+  DELETE FROM feed WHERE seq <= NEW.seq - 100000 AND (noun <> 'unit' OR state = 'gone');
+END;
+
+CREATE TRIGGER runs_fed AFTER INSERT ON runs BEGIN
+  INSERT OR REPLACE INTO feed (noun, id, unit, parent, root, state, outcome, made_by)
+  VALUES ('run', NEW.id, NEW.unit, NEW.parent, NEW.root, NEW.state, NEW.outcome, NEW.made_by);
+END;
+
+CREATE TRIGGER runs_fed_again AFTER UPDATE OF state, outcome ON runs
+WHEN OLD.state <> NEW.state OR OLD.outcome <> NEW.outcome BEGIN
+  INSERT OR REPLACE INTO feed (noun, id, unit, parent, root, state, outcome, made_by)
+  VALUES ('run', NEW.id, NEW.unit, NEW.parent, NEW.root, NEW.state, NEW.outcome, NEW.made_by);
+END;
+
+CREATE TRIGGER runs_fed_last BEFORE DELETE ON runs BEGIN
+  INSERT OR REPLACE INTO feed (noun, id, unit, parent, root, state, made_by)
+  SELECT 'question', id, OLD.unit, OLD.id, OLD.root, 'gone', OLD.made_by FROM questions WHERE run = OLD.seq;
+  INSERT OR REPLACE INTO feed (noun, id, unit, parent, root, state, outcome, made_by)
+  VALUES ('run', OLD.id, OLD.unit, OLD.parent, OLD.root, 'gone', OLD.outcome, OLD.made_by);
+END;
+
+CREATE TRIGGER questions_fed AFTER INSERT ON questions BEGIN
+  INSERT OR REPLACE INTO feed (noun, id, unit, parent, root, state, made_by)
+  SELECT 'question', NEW.id, unit, id, root, 'open', made_by FROM runs WHERE seq = NEW.run;
+END;
+
+CREATE TRIGGER questions_fed_again AFTER UPDATE OF answered_at, closed_at ON questions
+WHEN OLD.answered_at <> NEW.answered_at OR OLD.closed_at <> NEW.closed_at BEGIN
+  INSERT OR REPLACE INTO feed (noun, id, unit, parent, root, state, made_by)
+  SELECT 'question', NEW.id, unit, id, root, iif(NEW.answered_at <> 0, 'answered', 'closed'), made_by
+  FROM runs WHERE seq = NEW.run;
+END;
+
+CREATE TRIGGER sessions_fed AFTER INSERT ON sessions BEGIN
+  INSERT OR REPLACE INTO feed (noun, id, unit, state, made_by)
+  VALUES ('session', NEW.id, NEW.unit, iif(NEW.closed, 'closed', 'open'), NEW.made_by);
+END;
+
+CREATE TRIGGER sessions_fed_again AFTER UPDATE OF turns, closed ON sessions
+WHEN OLD.turns <> NEW.turns OR OLD.closed <> NEW.closed BEGIN
+  INSERT OR REPLACE INTO feed (noun, id, unit, state, made_by)
+  VALUES ('session', NEW.id, NEW.unit, iif(NEW.closed, 'closed', 'open'), NEW.made_by);
+END;
+
+CREATE TRIGGER sessions_fed_last AFTER DELETE ON sessions BEGIN
+  INSERT OR REPLACE INTO feed (noun, id, unit, state, made_by)
+  VALUES ('session', OLD.id, OLD.unit, 'gone', OLD.made_by);
+END;
+
+CREATE TRIGGER units_fed AFTER INSERT ON disabled_units BEGIN
+  INSERT OR REPLACE INTO feed (noun, id, state)
+  VALUES ('unit', NEW.unit, coalesce((SELECT state FROM feed WHERE noun = 'unit' AND id = NEW.unit), ''));
+END;
+
+CREATE TRIGGER units_fed_again AFTER UPDATE OF at ON disabled_units WHEN (OLD.at = 0) <> (NEW.at = 0) BEGIN
+  INSERT OR REPLACE INTO feed (noun, id, state)
+  VALUES ('unit', NEW.unit, coalesce((SELECT state FROM feed WHERE noun = 'unit' AND id = NEW.unit), ''));
+END;

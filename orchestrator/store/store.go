@@ -25,6 +25,7 @@ type Store struct {
 	Deliveries  *Deliveries
 	Units       *Units
 	Signins     *Signins
+	Feed        *Feed
 
 	core *core
 }
@@ -33,8 +34,8 @@ func newStore(c *core) *Store {
 	return &Store{
 		Runs: &Runs{c}, Events: &Events{c}, Keys: &Keys{c}, Steps: &Steps{c}, ModelCalls: &ModelCalls{c},
 		Questions: &Questions{c}, Sessions: &Sessions{c}, Schedules: &Schedules{c}, Occurrences: &Occurrences{c},
-		Pushes: &Pushes{c}, Deliveries: &Deliveries{c}, Units: &Units{c},
-		Signins: &Signins{c}, core: c,
+		Pushes: &Pushes{c}, Deliveries: &Deliveries{c}, Units: &Units{c}, Signins: &Signins{c}, Feed: &Feed{c},
+		core: c,
 	}
 }
 

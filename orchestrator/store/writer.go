@@ -41,6 +41,8 @@ type writer struct {
 	around  func(commit func() error) error // nil: a transaction is committed without more
 	waiting chan *write
 	pushed  chan struct{} // of capacity 1: there may be new deliveries
+	fed     pause.Notifier
+	newest  int64 // change of the feed, when somebody last waited for one
 	quit    chan struct{}
 	ended   chan struct{}
 	stop    func()
@@ -112,7 +114,8 @@ func (w *writer) loop() {
 		select {
 		case first := <-w.waiting:
 			w.commit(context.Background(), w.gather(first))
-			w.known.prepare(context.Background(), w.db) // after the waiting callers have their answers
+			w.tellOfChanges(context.Background()) // after the waiting callers have their answers
+			w.known.prepare(context.Background(), w.db)
 		case <-w.quit:
 		}
 	}
@@ -166,6 +169,19 @@ func (w *writer) tellOfDeliveries() {
 	case w.pushed <- struct{}{}:
 	default: // somebody will look anyway
 	}
+}
+
+// tellOfChanges wakes those who wait for the feed, if it has something new.
+func (w *writer) tellOfChanges(ctx context.Context) {
+	if !w.fed.IsAwaited() {
+		return
+	}
+	newest, err := newestChange(ctx, w.db)
+	if err == nil && newest == w.newest {
+		return
+	}
+	w.newest = newest
+	w.fed.Notify() // who can't read it is told so
 }
 
 // answerAll sends each caller the result of its write, or the transaction's error.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"sync"
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/api/fault"
@@ -19,6 +20,7 @@ type Options struct {
 	Home     string   // a directory for it alone: see registry.Options
 	Sources  []string // directories of units
 	Switched *store.Units
+	Feed     *store.Feed // is told of changes
 	Rules    *Rules
 	Switches *Switches
 	// Admits returns a fault while nothing may be changed.
@@ -42,6 +44,7 @@ type Live struct {
 type Catalogue struct {
 	opts     Options
 	registry *registry.Registry
+	telling  sync.Mutex // from the look to what is told of it
 }
 
 // New opens a Catalogue.

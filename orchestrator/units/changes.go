@@ -2,7 +2,10 @@ package units
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"io"
 	"strings"
 	"time"
@@ -40,6 +43,7 @@ func (c *Catalogue) put(
 		return api.Unit{}, false, err
 	}
 	c.opts.Met(u.Name)
+	c.Tell(ctx)
 	info, err := c.withSchemas(u)
 	return info, created, err
 }
@@ -180,6 +184,7 @@ func (c *Catalogue) Rollback(ctx context.Context, name, version string) (api.Uni
 	if err != nil {
 		return api.Unit{}, err
 	}
+	c.Tell(ctx)
 	return c.withSchemas(u)
 }
 
@@ -196,7 +201,40 @@ func (c *Catalogue) Remove(ctx context.Context, name string, force bool) error {
 	if live := c.opts.Live(name); len(live) > 0 && !force {
 		return hasRuns(name, live)
 	}
-	return c.registry.Remove(ctx, name)
+	if err := c.registry.Remove(ctx, name); err != nil {
+		return err
+	}
+	c.Tell(ctx)
+	return nil
+}
+
+// Tell looks at all units, and has the feed tell of those that have changed. What it couldn't tell, the next call
+// tells.
+func (c *Catalogue) Tell(ctx context.Context) {
+	c.telling.Lock()
+	defer c.telling.Unlock()
+	listed, err := c.registry.List(ctx)
+	if err == nil {
+		err = c.opts.Feed.SetUnits(ctx, marksOf(listed))
+	}
+	if err != nil && ctx.Err() == nil {
+		c.opts.Logger.Warn("changes of units not told yet", fault.LogAttr(err))
+	}
+}
+
+// marksOf returns what changes with a unit, by its name.
+func marksOf(listed []registry.Listed) map[string]string {
+	marks := map[string]string{}
+	for _, l := range listed {
+		if l.Unit != nil {
+			marks[l.Name] = l.Unit.Version
+		}
+		if l.Problem != nil {
+			digest := sha256.Sum256(fmt.Append(nil, l.Problem.Msg, l.Problem.Findings))
+			marks[l.Name] += " " + hex.EncodeToString(digest[:8])
+		}
+	}
+	return marks
 }
 
 // namedRuns is how many runs an error names.

@@ -1,0 +1,186 @@
+package records
+
+import (
+	"cmp"
+	"context"
+	"iter"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/internal/access"
+	"github.com/agent-on-demand/aod/orchestrator/store"
+)
+
+// News tells what changes: runs, questions, sessions and units. It is safe for concurrent use.
+type News struct {
+	feed      *store.Feed
+	followers atomic.Int64
+
+	// What was read last, without a gap, so that all who follow read it once.
+	mu     sync.Mutex
+	from   int64 // the change before the first of recent
+	recent []store.FeedRow
+}
+
+// NewNews returns the News of a feed.
+func NewNews(feed *store.Feed) *News { return &News{feed: feed} }
+
+const (
+	newsPage   = 500  // that are read at once
+	recentNews = 1000 // that are kept for all, at least
+	// passedOver is how many changes that a filter leaves out a follower isn't told of before it is told a cursor:
+	// when it comes again, it doesn't begin too far back.
+	passedOver = 1000
+)
+
+// Cursor returns the number of the last change. Whoever takes it, then reads lists, and then follows what comes after
+// it, misses nothing.
+func (n *News) Cursor(ctx context.Context) (int64, error) { return n.feed.Newest(ctx) }
+
+// IsFollowed reports whether somebody follows.
+func (n *News) IsFollowed() bool { return n.followers.Load() > 0 }
+
+// Follow yields what changes after the change with the number after, of each thing that the client of ctx may know of
+// at least its last change, in order and none twice. Where too much has changed for that, it yields a reset. With
+// api.FromNow it begins with a cursor. It ends with an error, also when ctx ends.
+func (n *News) Follow(ctx context.Context, f api.NewsFilter, after int64) iter.Seq2[api.News, error] {
+	return func(yield func(api.News, error) bool) {
+		n.followers.Add(1)
+		defer n.followers.Add(-1)
+		if err := n.follow(ctx, f, after, func(one api.News) bool { return yield(one, nil) }); err != nil {
+			yield(api.News{}, err)
+		}
+	}
+}
+
+// follow hands on what changes until nobody takes it, or an error comes.
+func (n *News) follow(ctx context.Context, f api.NewsFilter, after int64, hand func(api.News) bool) error {
+	t := teller{seen: selection(ctx, f), hand: hand, at: after, told: after}
+	if after == api.FromNow {
+		if more, err := t.begin(ctx, n, api.NewsCursor); !more || err != nil {
+			return err
+		}
+	}
+	for {
+		changed := n.feed.Changed() // before the look, so that nothing comes between
+		rows, whole, err := n.after(ctx, t.at)
+		switch {
+		case err != nil:
+			return err
+		case !whole:
+			if more, err := t.begin(ctx, n, api.NewsReset); !more || err != nil {
+				return err
+			}
+			continue
+		case !t.tell(rows):
+			return nil
+		case len(rows) > 0:
+			continue
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+// after returns changes after a number: see store.Feed.List. Those who wait for the next one share what is read.
+func (n *News) after(ctx context.Context, seq int64) (rows []store.FeedRow, whole bool, err error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	newest := n.from
+	if len(n.recent) > 0 {
+		newest = n.recent[len(n.recent)-1].Seq
+	}
+	if n.from <= seq && seq < newest {
+		i, found := slices.BinarySearchFunc(n.recent, seq, func(r store.FeedRow, seq int64) int {
+			return cmp.Compare(r.Seq, seq)
+		})
+		if found {
+			i++
+		}
+		return n.recent[i:], true, nil
+	}
+	rows, whole, err = n.feed.List(ctx, seq, newsPage)
+	if err != nil || !whole || len(rows) == 0 || seq < n.from {
+		return rows, whole, err
+	}
+	if seq > newest {
+		n.from, n.recent = seq, nil
+	}
+	if n.recent = append(n.recent, rows...); len(n.recent) > 2*recentNews {
+		old := len(n.recent) - recentNews
+		n.from, n.recent = n.recent[old-1].Seq, slices.Clone(n.recent[old:])
+	}
+	return rows, true, nil
+}
+
+// teller tells one follower.
+type teller struct {
+	seen func(store.FeedRow) bool
+	hand func(api.News) bool // reports whether more is wanted
+	at   int64               // what the follower has, or doesn't want
+	told int64               // the number that it was told last
+}
+
+// begin goes to the last change, with word of that. It reports whether more is wanted.
+func (t *teller) begin(ctx context.Context, n *News, noun api.NewsNoun) (more bool, err error) {
+	if t.at, err = n.Cursor(ctx); err != nil {
+		return false, err
+	}
+	t.told = t.at
+	return t.hand(api.News{Seq: t.at, Noun: noun}), nil
+}
+
+// tell hands on those changes that the follower wants. It reports whether more is wanted.
+func (t *teller) tell(rows []store.FeedRow) bool {
+	for _, row := range rows {
+		t.at = row.Seq
+		one := newsOf(row)
+		switch {
+		case t.seen(row):
+		case t.at-t.told >= passedOver:
+			one = api.News{Seq: t.at, Noun: api.NewsCursor}
+		default:
+			continue
+		}
+		t.told = t.at
+		if !t.hand(one) {
+			return false
+		}
+	}
+	return true
+}
+
+// selection is what the client of a context may know of, and wants.
+func selection(ctx context.Context, f api.NewsFilter) func(store.FeedRow) bool {
+	return func(row store.FeedRow) bool {
+		noun := api.NewsNoun(row.Noun)
+		switch {
+		case len(f.Nouns) > 0 && !slices.Contains(f.Nouns, noun), f.Root != "" && row.Root != f.Root:
+			return false
+		case f.Roots && noun == api.NewsRun && row.Parent != "":
+			return false
+		case noun == api.NewsUnit:
+			return !access.IsAnonymous(ctx)
+		}
+		return access.Sees(ctx, row.MadeBy)
+	}
+}
+
+func newsOf(row store.FeedRow) api.News {
+	one := api.News{
+		Seq: row.Seq, Noun: api.NewsNoun(row.Noun), ID: row.ID, Unit: row.Unit, Parent: row.Parent, Root: row.Root,
+		State: row.State, Outcome: api.Outcome(row.Outcome),
+	}
+	switch {
+	case one.Noun == api.NewsQuestion:
+		one.Run, one.Parent = row.Parent, ""
+	case one.Noun == api.NewsUnit && row.State != store.Gone:
+		one.State = "" // a mark of the store's own
+	}
+	return one
+}

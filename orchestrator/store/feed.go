@@ -1,0 +1,99 @@
+package store
+
+import (
+	"context"
+	"maps"
+	"slices"
+)
+
+// Gone is the FeedRow.State of what was removed.
+const Gone = "gone"
+
+// KeptChanges is how many numbers of the feed are kept: the schema has it too.
+const KeptChanges = 100_000
+
+// FeedRow is the last change of a run, a question, a session or a unit.
+type FeedRow struct {
+	Seq     int64  // it grows with each change, and is given once
+	Noun    string // "run", "question", "session" or "unit"
+	ID      string // of a unit: its name
+	Unit    string // of a run, also of that which asks, and of a session
+	Parent  string // of a run; of a question: the run that asks
+	Root    string // of a run, also of that which asks
+	State   string // of a unit: its mark, see SetUnits; or Gone
+	Outcome string // of a run
+	MadeBy  string // the name of the token with which it was made; "" for none
+}
+
+// Feed keeps what changed last of each thing. Triggers write it in the transaction of the change.
+type Feed struct{ core *core }
+
+const newestSeq = "SELECT coalesce(max(seq), 0) FROM feed"
+
+func newestChange(ctx context.Context, db rower) (seq int64, err error) {
+	err = db.QueryRowContext(ctx, newestSeq).Scan(&seq)
+	return seq, err
+}
+
+// Newest returns the number of the last change; 0: there was none.
+func (f *Feed) Newest(ctx context.Context) (int64, error) {
+	seq, err := newestChange(ctx, f.core.readers)
+	return seq, f.core.explain(ctx, "read feed", err)
+}
+
+// List returns what changed after the change with the number after, in order, at most limit: of each thing its last
+// change alone. whole is false where there may be more than is kept, and for a number that wasn't given yet.
+func (f *Feed) List(ctx context.Context, after int64, limit int) (rows []FeedRow, whole bool, err error) {
+	const text = `SELECT seq, noun, id, unit, parent, root, state, outcome, made_by FROM feed WHERE seq > ?
+		ORDER BY seq LIMIT ?`
+	if rows, err = list(ctx, f.core, "read feed", scanFeedRow, text, after, atMost(limit)); err != nil {
+		return nil, false, err
+	}
+	newest, err := f.Newest(ctx) // after the rows: what was removed before them isn't overlooked
+	return rows, after <= newest && newest-after <= KeptChanges, err
+}
+
+func scanFeedRow(row scanner, r *FeedRow) error {
+	return row.Scan(&r.Seq, &r.Noun, &r.ID, &r.Unit, &r.Parent, &r.Root, &r.State, &r.Outcome, &r.MadeBy)
+}
+
+// Changed returns a channel that is closed when this process has stored the next change. Where nothing is stored it
+// never is.
+func (f *Feed) Changed() <-chan struct{} {
+	if f.core.writer == nil {
+		return nil
+	}
+	return f.core.writer.fed.After()
+}
+
+// SetUnits stores which units there are, each with a mark that differs when it has changed. A unit that isn't named is
+// Gone.
+func (f *Feed) SetUnits(ctx context.Context, marks map[string]string) error {
+	const known = "SELECT seq, noun, id, unit, parent, root, state, outcome, made_by FROM feed WHERE noun = 'unit'"
+	rows, err := list(ctx, f.core, "read units of feed", scanFeedRow, known)
+	if err != nil {
+		return err
+	}
+	changed := map[string]string{}
+	maps.Copy(changed, marks)
+	for _, r := range rows {
+		switch mark, there := marks[r.ID]; {
+		case there && mark == r.State:
+			delete(changed, r.ID)
+		case !there && r.State != Gone:
+			changed[r.ID] = Gone
+		}
+	}
+	if len(changed) == 0 {
+		return nil
+	}
+	return f.core.change(ctx, "tell of units", func(ctx context.Context, tx *transaction) error {
+		for _, name := range slices.Sorted(maps.Keys(changed)) {
+			const told = "INSERT OR REPLACE INTO feed (noun, id, state) VALUES ('unit', ?, ?)"
+			if err := tx.exec(ctx, told, name, changed[name]); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
