@@ -250,6 +250,7 @@ func TestEveryRouteAnswersAsDocumented(t *testing.T) {
 	for _, op := range []string{"getSessionChanges", "getSessionPatch", "getSessionChangedFile"} {
 		seen[op] = true // see TestASessionWorksOnAProject of cmd/aod
 	}
+	seen["followNews"] = true   // see TestNewsAreStreamedAndGoOnAfterALostConnection
 	seen["rollbackUnit"] = true // see TestAnUploadedUnitIsSetBackAndRemoved
 	for _, op := range []string{"listSchedules", "previewTimes", "putSchedule", "getSchedule", "deleteSchedule", "pauseSchedule", "resumeSchedule", "runSchedule", "nextTimes", "listOccurrences"} {
 		seen[op] = true // see TestAScheduleOverHTTP

@@ -16,16 +16,18 @@ import (
 // News tells what changes: runs, questions, sessions and units. It is safe for concurrent use.
 type News struct {
 	feed      *store.Feed
+	list      func(ctx context.Context, after int64, limit int) ([]store.FeedRow, bool, error)
 	followers atomic.Int64
 
 	// What was read last, without a gap, so that all who follow read it once.
 	mu     sync.Mutex
 	from   int64 // the change before the first of recent
 	recent []store.FeedRow
+	quiet  <-chan struct{} // until it is closed there is nothing after recent
 }
 
 // NewNews returns the News of a feed.
-func NewNews(feed *store.Feed) *News { return &News{feed: feed} }
+func NewNews(feed *store.Feed) *News { return &News{feed: feed, list: feed.List} }
 
 const (
 	newsPage   = 500  // that are read at once
@@ -65,8 +67,10 @@ func (n *News) follow(ctx context.Context, f api.NewsFilter, after int64, hand f
 	}
 	for {
 		changed := n.feed.Changed() // before the look, so that nothing comes between
-		rows, whole, err := n.after(ctx, t.at)
+		rows, whole, err := n.after(ctx, t.at, changed)
 		switch {
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
 		case err != nil:
 			return err
 		case !whole:
@@ -87,35 +91,42 @@ func (n *News) follow(ctx context.Context, f api.NewsFilter, after int64, hand f
 	}
 }
 
-// after returns changes after a number: see store.Feed.List. Those who wait for the next one share what is read.
-func (n *News) after(ctx context.Context, seq int64) (rows []store.FeedRow, whole bool, err error) {
+// after returns changes after a number: see store.Feed.List. Those who wait for the next one, of which changed tells,
+// share what is read.
+func (n *News) after(
+	ctx context.Context, seq int64, changed <-chan struct{},
+) (rows []store.FeedRow, whole bool, err error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	newest := n.from
 	if len(n.recent) > 0 {
 		newest = n.recent[len(n.recent)-1].Seq
 	}
-	if n.from <= seq && seq < newest {
-		i, found := slices.BinarySearchFunc(n.recent, seq, func(r store.FeedRow, seq int64) int {
+	if n.from <= seq && seq < newest || seq == newest && changed != nil && changed == n.quiet {
+		first, _ := slices.BinarySearchFunc(n.recent, seq+1, func(r store.FeedRow, seq int64) int {
 			return cmp.Compare(r.Seq, seq)
 		})
-		if found {
-			i++
-		}
-		return n.recent[i:], true, nil
+		return n.recent[first:], true, nil
 	}
-	rows, whole, err = n.feed.List(ctx, seq, newsPage)
-	if err != nil || !whole || len(rows) == 0 || seq < n.from {
+	if rows, whole, err = n.list(ctx, seq, newsPage); err != nil || !whole || seq < n.from {
 		return rows, whole, err
 	}
 	if seq > newest {
 		n.from, n.recent = seq, nil
 	}
-	if n.recent = append(n.recent, rows...); len(n.recent) > 2*recentNews {
-		old := len(n.recent) - recentNews
-		n.from, n.recent = n.recent[old-1].Seq, slices.Clone(n.recent[old:])
+	n.keep(rows)
+	if n.quiet = nil; len(rows) < newsPage {
+		n.quiet = changed
 	}
 	return rows, true, nil
+}
+
+// keep adds what was read to what is recent.
+func (n *News) keep(rows []store.FeedRow) {
+	n.recent = append(n.recent, rows...)
+	if old := len(n.recent) - recentNews; old > recentNews {
+		n.from, n.recent = n.recent[old-1].Seq, slices.Clone(n.recent[old:])
+	}
 }
 
 // teller tells one follower.

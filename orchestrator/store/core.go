@@ -42,7 +42,9 @@ func (c *core) open(path string, opts Options) error {
 	c.writer = newWriter(db, opts)
 	c.close = sync.OnceValue(func() error {
 		c.writer.stop() // from here on, explain takes the readers' errors for a closed store
-		return errors.Join(c.readers.Close(), c.writer.close())
+		err := errors.Join(c.readers.Close(), c.writer.close())
+		c.writer.fed.Notify() // who waits for it finds that it is closed
+		return err
 	})
 	return nil
 }

@@ -57,8 +57,8 @@ func scanFeedRow(row scanner, r *FeedRow) error {
 	return row.Scan(&r.Seq, &r.Noun, &r.ID, &r.Unit, &r.Parent, &r.Root, &r.State, &r.Outcome, &r.MadeBy)
 }
 
-// Changed returns a channel that is closed when this process has stored the next change. Where nothing is stored it
-// never is.
+// Changed returns a channel that is closed when this process has stored the next change, or the Store is closed. Over
+// a damaged database it never is.
 func (f *Feed) Changed() <-chan struct{} {
 	if f.core.writer == nil {
 		return nil

@@ -396,11 +396,12 @@ CREATE TRIGGER sessions_fed_last AFTER DELETE ON sessions BEGIN
 END;
 
 CREATE TRIGGER units_fed AFTER INSERT ON disabled_units BEGIN
-  INSERT OR REPLACE INTO feed (noun, id, state)
-  VALUES ('unit', NEW.unit, coalesce((SELECT state FROM feed WHERE noun = 'unit' AND id = NEW.unit), ''));
+  INSERT INTO feed (noun, id) SELECT 'unit', NEW.unit WHERE NOT EXISTS (SELECT 1 FROM feed WHERE noun = 'unit' AND id = NEW.unit);
+  UPDATE feed SET seq = (SELECT max(seq) + 1 FROM feed) WHERE noun = 'unit' AND id = NEW.unit;
 END;
 
+-- Not OR REPLACE: in an upsert, as this is, that of a trigger doesn't count.
 CREATE TRIGGER units_fed_again AFTER UPDATE OF at ON disabled_units WHEN (OLD.at = 0) <> (NEW.at = 0) BEGIN
-  INSERT OR REPLACE INTO feed (noun, id, state)
-  VALUES ('unit', NEW.unit, coalesce((SELECT state FROM feed WHERE noun = 'unit' AND id = NEW.unit), ''));
+  INSERT INTO feed (noun, id) SELECT 'unit', NEW.unit WHERE NOT EXISTS (SELECT 1 FROM feed WHERE noun = 'unit' AND id = NEW.unit);
+  UPDATE feed SET seq = (SELECT max(seq) + 1 FROM feed) WHERE noun = 'unit' AND id = NEW.unit;
 END;

@@ -2,16 +2,28 @@ package web
 
 import (
 	"context"
-	"time"
 
 	"github.com/agent-on-demand/aod/api"
 )
 
 // followRoots calls changed for each change of a run that nobody called.
-func (p *Page) followRoots(ctx context.Context, changed func()) { p.poll(ctx, changed) }
+func (p *Page) followRoots(ctx context.Context, changed func()) {
+	p.followNews(ctx, api.NewsFilter{Nouns: []api.NewsNoun{api.NewsRun, api.NewsQuestion}, Roots: true}, changed)
+}
+
+// followNews calls changed for what a filter selects. What changed before is told at once: the page is a little older.
+func (p *Page) followNews(ctx context.Context, of api.NewsFilter, changed func()) {
+	for _, err := range p.svc.News.Follow(ctx, of, api.FromNow) {
+		if err != nil {
+			return // ctx has ended, or the store fails, which the next look tells
+		}
+		changed()
+	}
+}
 
 // followRun calls changed for each change of a run and of those below it, and for all that happens in it.
 func (p *Page) followRun(ctx context.Context, of api.Record, changed func()) {
+	go p.followNews(ctx, api.NewsFilter{Root: of.Root}, changed)
 	for {
 		news, more := p.svc.Feed.Next(of.ID)
 		changed()
@@ -20,17 +32,6 @@ func (p *Page) followRun(ctx context.Context, of api.Record, changed func()) {
 		}
 		select {
 		case <-news:
-		case <-ctx.Done():
-			return
-		}
-	}
-}
-
-func (p *Page) poll(ctx context.Context, changed func()) {
-	for {
-		select {
-		case <-time.After(time.Second):
-			changed()
 		case <-ctx.Done():
 			return
 		}
