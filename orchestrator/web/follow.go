@@ -2,6 +2,7 @@ package web
 
 import (
 	"context"
+	"sync"
 
 	"github.com/agent-on-demand/aod/api"
 )
@@ -23,11 +24,16 @@ func (p *Page) followNews(ctx context.Context, of api.NewsFilter, changed func()
 
 // followRun calls changed for each change of a run and of those below it, and for all that happens in it.
 func (p *Page) followRun(ctx context.Context, of api.Record, changed func()) {
-	go p.followNews(ctx, api.NewsFilter{Root: of.Root}, changed)
+	var below sync.WaitGroup
+	defer below.Wait()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	below.Go(func() { p.followNews(ctx, api.NewsFilter{Root: of.Root}, changed) })
 	for {
 		news, more := p.svc.Feed.Next(of.ID)
 		changed()
 		if !more {
+			below.Wait() // its calls may end after it
 			return
 		}
 		select {

@@ -28,7 +28,9 @@ type frame struct {
 	Key  string
 	Here string // the page's address below /ui/, to come back to it
 	now  time.Time
-	may  func(access.Scope) bool
+	// zipped says that the browser takes compressed pages.
+	zipped bool
+	may    func(access.Scope) bool
 }
 
 // view is how somebody wants to see pages; a cookie keeps it.
@@ -47,7 +49,7 @@ func (p *Page) newFrame(r *http.Request) *frame {
 		below = 0
 	}
 	f := &frame{
-		Up: strings.Repeat("../", below), view: viewOf(r), Version: p.opts.Version, now: time.Now(), Here: here(r), Key: rand.Text(),
+		Up: strings.Repeat("../", below), view: viewOf(r), Version: p.opts.Version, now: time.Now(), Here: here(r), Key: rand.Text(), zipped: takesGzip(r),
 		may: func(scope access.Scope) bool { return access.May(r.Context(), scope) },
 	}
 	if !p.opts.NoAuth {
@@ -140,4 +142,9 @@ func here(r *http.Request) string {
 		at += "?" + r.URL.RawQuery
 	}
 	return at
+}
+
+// takesGzip reports whether a browser takes compressed answers.
+func takesGzip(r *http.Request) bool {
+	return strings.Contains(r.Header.Get("Accept-Encoding"), "gzip")
 }

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/agent-on-demand/aod/api/fault"
@@ -158,10 +159,12 @@ func (f follower) run(ctx context.Context, now *look) error {
 		default:
 		}
 	}
+	var following sync.WaitGroup
+	defer following.Wait()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	if now.follow != nil {
-		go now.follow(ctx, notify)
+		following.Go(func() { now.follow(ctx, notify) })
 	}
 	beat := time.NewTicker(httpwire.Heartbeat)
 	defer beat.Stop()

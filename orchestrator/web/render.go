@@ -2,6 +2,7 @@ package web
 
 import (
 	"bytes"
+	"compress/gzip"
 	"embed"
 	"encoding/base64"
 	"hash/fnv"
@@ -74,13 +75,29 @@ func (p *Page) write(w http.ResponseWriter, status int, f *frame, parts ...part)
 	if f.Parts, err = p.render(f, parts...); err == nil {
 		var text bytes.Buffer
 		if err = p.texts.ExecuteTemplate(&text, "page.html", f); err == nil {
-			w.Header().Set("Content-Type", "text/html; charset=utf-8")
-			w.Header().Set("Content-Length", strconv.Itoa(text.Len()))
-			w.WriteHeader(status)
-			_, _ = w.Write(text.Bytes()) // the browser may have gone
+			sendPage(w, status, f.zipped, text.Bytes())
 			return
 		}
 	}
 	p.opts.Logger.Error("page not rendered", "page", f.Section, "error", err)
 	http.Error(w, httpwire.ProblemOf(err).Detail, http.StatusInternalServerError)
+}
+
+// sendPage sends a page, and compresses it where the browser knows that. There is no secret in a page that whoever
+// sees only its size could guess.
+func sendPage(w http.ResponseWriter, status int, zipped bool, text []byte) {
+	header := w.Header()
+	header.Set("Content-Type", "text/html; charset=utf-8")
+	header.Set("Vary", "Accept-Encoding")
+	if zipped {
+		header.Set("Content-Encoding", "gzip")
+		var small bytes.Buffer
+		zip := gzip.NewWriter(&small)
+		_, _ = zip.Write(text) // into memory
+		_ = zip.Close()
+		text = small.Bytes()
+	}
+	header.Set("Content-Length", strconv.Itoa(len(text)))
+	w.WriteHeader(status)
+	_, _ = w.Write(text) // the browser may have gone
 }

@@ -91,7 +91,7 @@ func (a assets) serve(w http.ResponseWriter, r *request) error {
 	header.Set("Content-Type", found.media)
 	header.Set("Vary", "Accept-Encoding")
 	content := found.plain
-	if strings.Contains(r.Header.Get("Accept-Encoding"), "gzip") {
+	if r.frame.zipped {
 		header.Set("Content-Encoding", "gzip")
 		content = found.zipped
 	}
