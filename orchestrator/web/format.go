@@ -74,9 +74,9 @@ func size(n int64) string {
 // cost is what models took, with so many decimals; what wasn't priced isn't free.
 func cost(total *api.ModelTotal, decimals int) string {
 	switch {
-	case total == nil:
+	case total == nil, *total == api.ModelTotal{}:
 		return none
-	case total.Cost == 0 && total.Charged > 0:
+	case total.Cost == 0:
 		return "not priced"
 	}
 	const billionth = 1e9

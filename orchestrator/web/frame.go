@@ -128,7 +128,7 @@ func (p *Page) keepView(w http.ResponseWriter, r *request) error {
 // local is an address below /ui/, relative to that, if a text is one; else that of the first page.
 func local(text string) string {
 	u, err := url.Parse(text)
-	if err != nil || u.IsAbs() || u.Host != "" || u.User != nil || strings.HasPrefix(text, "/") ||
+	if err != nil || u.Path == "" || u.IsAbs() || u.Host != "" || u.User != nil || strings.HasPrefix(text, "/") ||
 		strings.ContainsAny(text, "\\\r\n") || strings.Contains(u.Path, "..") || strings.Contains(u.Path, ":") {
 		return "runs"
 	}
