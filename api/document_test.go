@@ -94,7 +94,7 @@ var full = map[string]any{
 	"submission":   Submission{Unit: "u", Session: "s", Input: json.RawMessage(`{"a":1}`), Timeout: "30s", Metadata: map[string]string{"k": "v"}, Env: map[string]string{"E": "1"}, Dir: "d", Unattended: true, Context: "c"},
 	"unit": Unit{
 		Name: "u", Kind: "capsule", Version: "v", Description: "d", Source: "directory", Origin: "/o", By: "ada", Image: "i", Concurrency: 1, Access: "read-only",
-		Disabled: true, Status: &UnitStatus{Running: 1, Waiting: 2, Sessions: 3, Next: &NextTime{Schedule: "nightly", At: noon}, Lately: &Lately{Runs: 3, Succeeded: 2, P50: 1.5, P95: 2.5, Models: &ModelTotal{Charged: 1, Cost: 2}}, LastRun: &LastRun{ID: someID, State: Failed, Outcome: TimedOut, CreatedAt: noon}},
+		Disabled: true, CalledBy: []string{"c"}, Status: &UnitStatus{Running: 1, Waiting: 2, Sessions: 3, Schedules: []string{"nightly"}, Next: &NextTime{Schedule: "nightly", At: noon}, Lately: &Lately{Runs: 3, Succeeded: 2, P50: 1.5, P95: 2.5, Models: &ModelTotal{Charged: 1, Cost: 2}}, LastRun: &LastRun{ID: someID, State: Failed, Outcome: TimedOut, CreatedAt: noon}},
 		Agent: &UnitAgent{
 			Type: "file-file", Enabled: true, Command: []string{"c"}, Program: &AgentProgram{Found: true, Problem: "p", Hint: "h"}, Flags: map[string]any{"f": "g"}, Dir: "/d", Mode: "interactive", Input: "file", Output: "file",
 			InputFile: "i", OutputFile: "o", Protocol: "acp", Env: []string{"E"}, CallerEnv: []string{"C"}, Approval: "ask", Session: &AgentSession{Idle: "30m", KeepAlive: true},

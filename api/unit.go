@@ -28,8 +28,10 @@ type Unit struct {
 	Policy       *UnitPolicy     `json:"policy,omitempty"` // nil where there is no version that could be run
 	InputSchema  json.RawMessage `json:"input_schema,omitempty"`
 	OutputSchema json.RawMessage `json:"output_schema,omitempty"`
-	Agent        *UnitAgent      `json:"agent,omitempty"`  // nil in lists, and of other units than wrapped agents
-	Status       *UnitStatus     `json:"status,omitempty"` // nil in lists
+	// the units that may call it, as of some seconds ago at most; nil in lists
+	CalledBy []string    `json:"called_by,omitempty"`
+	Agent    *UnitAgent  `json:"agent,omitempty"`  // nil in lists, and of other units than wrapped agents
+	Status   *UnitStatus `json:"status,omitempty"` // nil in lists
 }
 
 // UnitAgent is how a wrapped agent is called.
@@ -73,6 +75,8 @@ type UnitStatus struct {
 	Sessions int       `json:"sessions"` // that are open
 	LastRun  *LastRun  `json:"last_run"` // the newest; nil: there was none
 	Next     *NextTime `json:"next"`     // that a schedule has for it; nil: none has any
+	// the names of the schedules that run it, those that are paused too; the first 100
+	Schedules []string `json:"schedules,omitempty"`
 	// nil: no run of it has ended
 	Lately *Lately `json:"lately,omitempty"`
 }

@@ -148,6 +148,9 @@ func (f *Figures) OfUnit(ctx context.Context, name string) (*api.UnitStatus, err
 	if err != nil {
 		return nil, err
 	}
+	if status.Schedules, err = f.opts.Store.Schedules.OfUnit(ctx, name, 100); err != nil {
+		return nil, err
+	}
 	if status.Lately, err = f.lately(ctx, name); err != nil {
 		return nil, err
 	}

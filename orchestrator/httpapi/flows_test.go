@@ -3,6 +3,7 @@ package httpapi
 import (
 	"encoding/json"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -39,6 +40,31 @@ func (s *server) asked() (q api.Question) {
 		return len(page.Questions) == 1
 	})
 	return q
+}
+
+func TestAUnitTellsWhoCallsIt(t *testing.T) {
+	t.Parallel()
+	s := unstarted(t)
+	s.addFlow()
+	s.start(Options{Token: token})
+	actor := func() api.Unit { return decode[api.Unit](t, s.do("GET", "/v1/units/actor", "").wants(t, 200)) }
+	if got := actor(); !slices.Equal(got.CalledBy, []string{"teller"}) || got.Status.Schedules != nil {
+		t.Errorf("called by %q, run by %q", got.CalledBy, got.Status.Schedules)
+	}
+	s.do("PUT", "/v1/schedules/nightly", `{"unit":"actor","cron":"@daily"}`).wants(t, 201)
+	s.do("PUT", "/v1/schedules/aside", `{"unit":"actor","cron":"@daily"}`).wants(t, 201)
+	s.do("POST", "/v1/schedules/aside/pause", "").wants(t, 200)
+	s.do("PUT", "/v1/units/asker", archiveOf(t, map[string]string{
+		"agent.yaml": "name: asker\nkind: flow\n", "flow.yaml": "nodes: {a: {run: teller}, b: {run: actor}}\nstart: a\n",
+		"schema.json": `{"input": {"type": "object"}, "output": {"type": "object"}}`,
+	}), tarType).wants(t, 201)
+	if got := actor(); !slices.Equal(got.CalledBy, []string{"asker", "teller"}) || !slices.Equal(got.Status.Schedules, []string{"aside", "nightly"}) {
+		t.Errorf("called by %q, run by %q", got.CalledBy, got.Status.Schedules)
+	}
+	s.do("DELETE", "/v1/units/asker", "").wants(t, 204)
+	if got := actor(); !slices.Equal(got.CalledBy, []string{"teller"}) {
+		t.Errorf("called by %q", got.CalledBy)
+	}
 }
 
 func TestAFlowIsShownAsItWasWritten(t *testing.T) {

@@ -132,10 +132,18 @@ func (s *server) spoolIsEmpty(t testing.TB) {
 // archive is the actor under another name, as a tar.
 func archive(t *testing.T, name string) string {
 	t.Helper()
+	files := map[string]string{}
+	for file, content := range unitFiles {
+		files[file] = strings.Replace(content, "name: actor", "name: "+name, 1)
+	}
+	return archiveOf(t, files)
+}
+
+func archiveOf(t *testing.T, files map[string]string) string {
+	t.Helper()
 	var b bytes.Buffer
 	w := tar.NewWriter(&b)
-	for file, content := range unitFiles {
-		content = strings.Replace(content, "name: actor", "name: "+name, 1)
+	for file, content := range files {
 		must(t, w.WriteHeader(&tar.Header{Name: file, Size: int64(len(content)), Mode: 0o644, Typeflag: tar.TypeReg}))
 		_, err := w.Write([]byte(content))
 		must(t, err)

@@ -93,6 +93,12 @@ func UnknownSchedule(name string) error {
 		WithHint("`aod schedule list` lists them")
 }
 
+// OfUnit returns the names of schedules that run a unit, sorted, at most so many.
+func (s *Schedules) OfUnit(ctx context.Context, unit string, most int) ([]string, error) {
+	return list(ctx, s.core, "list schedules", scanValue[string],
+		"SELECT name FROM schedules WHERE unit = ? ORDER BY name LIMIT ?", unit, most)
+}
+
 // List lists schedules without their inputs, the newest first: those with a smaller Seq than
 // before, where that isn't 0. The limit is at most 1000; 0 is 1000.
 func (s *Schedules) List(ctx context.Context, before int64, limit int) ([]Schedule, error) {

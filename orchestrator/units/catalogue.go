@@ -45,6 +45,7 @@ type Catalogue struct {
 	opts     Options
 	registry *registry.Registry
 	telling  sync.Mutex // from the look to what is told of it
+	callers  callers
 }
 
 // New opens a Catalogue.
@@ -130,6 +131,9 @@ func (c *Catalogue) Show(ctx context.Context, name string) (api.Unit, error) {
 	info.Agent = c.agentOf(u)
 	if err == nil {
 		info.Status, err = c.opts.Status(ctx, name)
+	}
+	if err == nil {
+		info.CalledBy, err = c.callersOf(ctx, name)
 	}
 	return info, err
 }

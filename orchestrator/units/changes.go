@@ -39,6 +39,7 @@ func (c *Catalogue) put(
 		return api.Unit{}, false, err
 	}
 	u, created, err := c.registry.Put(ctx, name, archive, how)
+	c.callers.forget()
 	if err != nil {
 		return api.Unit{}, false, err
 	}
@@ -181,6 +182,7 @@ func (c *Catalogue) Rollback(ctx context.Context, name, version string) (api.Uni
 		return api.Unit{}, err
 	}
 	u, err := c.registry.Rollback(ctx, name, version)
+	c.callers.forget()
 	if err != nil {
 		return api.Unit{}, err
 	}
@@ -204,6 +206,7 @@ func (c *Catalogue) Remove(ctx context.Context, name string, force bool) error {
 	if err := c.registry.Remove(ctx, name); err != nil {
 		return err
 	}
+	c.callers.forget()
 	c.Tell(ctx)
 	return nil
 }

@@ -251,6 +251,7 @@ func unitPage(env *cli.Env, unit api.Unit) {
 	if unit.Policy != nil {
 		policyPage(page, *unit.Policy)
 	}
+	page.Field("called by", strings.Join(unit.CalledBy, ", "))
 	if problem := unit.Problem; problem != nil {
 		page.Field("problem", problem.Message+", so that an older version is run")
 		page.Field("", problem.Hint)
