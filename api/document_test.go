@@ -51,6 +51,7 @@ var full = map[string]any{
 		ID: someID, Unit: "u", Kind: "capsule", Version: "v", Parent: "p", Root: "r", Session: "s", Turn: 2, Context: "c", Schedule: &ScheduleRef{Name: "n", Planned: noon}, Step: "s", RerunOf: "o", By: "t",
 		Metadata: map[string]string{"user_id": "ada"}, Input: json.RawMessage(`{"a":1}`), InputMasked: true,
 		State: Failed, Status: Failed.Status(), Outcome: CapsuleError, ExitCode: new(1), Output: json.RawMessage(`{"b":[1.0]}`),
+		Waiting:  fullWaiting,
 		Question: &OpenQuestion{ID: "q", Kind: QuestionAuth, Until: &noon}, MaxRetries: 2, TimeoutMS: 3, Previous: Running, ChangedAt: &noon,
 		Files:   []File{{Name: "a/b", Path: "/x/a/b", SizeBytes: 3, SHA256: digest, Pointer: new("/f")}},
 		Changes: &ChangeCounts{Files: 2, Bytes: 3, Partial: true},
@@ -69,7 +70,7 @@ var full = map[string]any{
 	},
 	"page": Page{Next: new("n"), Runs: []Summary{{
 		ID: someID, Unit: "u", Kind: "capsule", Parent: someID, Root: someID, By: "ci", Metadata: map[string]string{"k": "v"},
-		State: Failed, Status: Failed.Status(), Outcome: CapsuleError, ExitCode: new(1), Error: someError, Retries: 1, Timings: Timings{1, 2, 3, 4, 5, 6, 7},
+		Waiting: fullWaiting, State: Failed, Status: Failed.Status(), Outcome: CapsuleError, ExitCode: new(1), Error: someError, Retries: 1, Timings: Timings{1, 2, 3, 4, 5, 6, 7},
 		Models:    someUse,
 		CreatedAt: noon, StartedAt: &noon, FinishedAt: &noon,
 	}}},
@@ -115,6 +116,8 @@ var fullSpec = ScheduleSpec{
 	Cron: "@daily", Timezone: "Europe/Berlin", Every: "15m", Start: &noon, At: "2026-12-01T09:00",
 	Missed: MissedAll, Grace: "1h", Overlap: OverlapQueue, Jitter: "30s", Until: &noon, Count: 3,
 }
+
+var fullWaiting = &Waiting{Place: 2, Reason: "slots", Message: "m", Since: noon}
 
 const digest = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 

@@ -41,7 +41,8 @@ type Summary struct {
 	By         string            `json:"by,omitempty"` // as in a Record
 	Metadata   map[string]string `json:"metadata,omitempty"`
 	State      State             `json:"state"`
-	Status     Status            `json:"status,omitempty"` // as in a Record
+	Status     Status            `json:"status,omitempty"`  // as in a Record
+	Waiting    *Waiting          `json:"waiting,omitempty"` // as in a Record
 	Outcome    Outcome           `json:"outcome"`
 	ExitCode   *int              `json:"exit_code"`
 	Error      *RunError         `json:"error"`

@@ -10,6 +10,7 @@ import (
 	"github.com/agent-on-demand/aod/capsule/unit"
 	"github.com/agent-on-demand/aod/orchestrator/metrics"
 
+	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/internal/wire/quantity"
 	"github.com/agent-on-demand/aod/orchestrator/queue"
@@ -23,9 +24,40 @@ const memoryShare = 80
 // place is what the queue has to know of a job.
 func (l *loop) place(j *job) queue.Run {
 	return queue.Run{
-		Unit: j.Record.Unit, Limit: j.terms.Concurrency, Bytes: l.memoryOf(j),
+		ID: j.ID, Unit: j.Record.Unit, Limit: j.terms.Concurrency, Bytes: l.memoryOf(j),
 		Slotless: l.conducts(j.Unit),
 	}
+}
+
+// waitsIn returns what tells where a queued run waits and for what; nil: it doesn't, or another process knows.
+func waitsIn(q *queue.Queue, led *jobs) func(id, unit string, since time.Time) *api.Waiting {
+	return func(id, unit string, since time.Time) *api.Waiting {
+		if place, waits := q.PlaceOf(unit, id); waits {
+			return &api.Waiting{
+				Place: place.Ahead + 1, Reason: string(place.Reason), Message: waitText(place), Since: since,
+			}
+		}
+		if j := led.get(id); j != nil && j.turn != nil {
+			return &api.Waiting{Reason: "session", Message: "an earlier turn of its session goes on", Since: since}
+		}
+		return nil
+	}
+}
+
+func waitText(p queue.Place) string {
+	switch p.Reason {
+	case queue.ForSlot:
+		return fmt.Sprintf("all slots are taken, of which there are %d", p.Slots)
+	case queue.ForUnit:
+		return fmt.Sprintf("as many runs of its unit go on as may: %d", p.Limit)
+	case queue.ForAnswer:
+		return "a run of its unit waits for an answer, and those after it for that run"
+	case queue.ForMemory:
+		return "the memory for runs is taken"
+	case queue.ForEnd:
+		return "the server is about to end"
+	}
+	return "other units have their turn before"
 }
 
 // memoryOf returns how much memory a run may take; 0 where its kind takes none of the machine.

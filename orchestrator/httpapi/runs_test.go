@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -9,6 +10,41 @@ import (
 
 	"github.com/agent-on-demand/aod/api"
 )
+
+func TestAQueuedRunTellsWhyItWaits(t *testing.T) {
+	t.Parallel()
+	s := newServer(t, nil)
+	began := []string{s.begin(), s.begin()} // as many as there are slots
+	var ids []string
+	for range 2 {
+		a := s.do("POST", "/v1/runs", `{"unit":"actor","input":{}}`).wants(t, 202)
+		ids = append(ids, decode[api.Record](t, a).ID)
+	}
+	for i, id := range ids {
+		got := decode[api.Record](t, s.do("GET", "/v1/runs/"+id, "").wants(t, 200))
+		want := &api.Waiting{Place: i + 1, Reason: "slots", Message: "all slots are taken, of which there are 2", Since: got.CreatedAt}
+		if diff := cmp.Diff(want, got.Waiting); diff != "" {
+			t.Error(diff)
+		}
+	}
+	places := map[string]int{}
+	for _, r := range decode[api.Page](t, s.do("GET", "/v1/runs", "").wants(t, 200)).Runs {
+		if r.Waiting != nil {
+			places[r.ID] = r.Waiting.Place
+		}
+	}
+	if diff := cmp.Diff(map[string]int{ids[0]: 1, ids[1]: 2}, places); diff != "" {
+		t.Error(diff)
+	}
+	for range began {
+		s.release <- struct{}{}
+	}
+	for _, id := range slices.Concat(began, ids) {
+		if got := decode[api.Record](t, s.do("GET", "/v1/runs/"+id+"?wait=3m", "").wants(t, 200)); got.Waiting != nil || got.Outcome != api.Success {
+			t.Errorf("%s waits for %+v", got.State, got.Waiting)
+		}
+	}
+}
 
 func TestARunThatIsWaitedFor(t *testing.T) {
 	t.Parallel()

@@ -34,7 +34,7 @@ func (q *Queue) Memory() (total, used int64) {
 // and so the next one begins beyond the bound.
 func (q *Queue) admits(u *unitQueue) bool {
 	m, p := &q.memory, u.waiting[0]
-	fits := m.total == 0 || p.bytes == 0 || m.used+p.bytes <= m.total || q.running == 0
+	fits := q.fits(p)
 	switch {
 	case m.first == nil || m.first == p:
 		if !fits {
@@ -47,6 +47,12 @@ func (q *Queue) admits(u *unitQueue) bool {
 		m.passed++
 	}
 	return fits
+}
+
+// fits reports whether there is memory for a run.
+func (q *Queue) fits(p *Permit) bool {
+	m := &q.memory
+	return m.total == 0 || p.bytes == 0 || m.used+p.bytes <= m.total || q.running == 0
 }
 
 // take counts a run that begins. One that had given up its slot has been counted before.

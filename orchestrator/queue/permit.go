@@ -10,6 +10,7 @@ import (
 // use.
 type Permit struct {
 	queue   *Queue
+	id      string
 	unit    *unitQueue
 	granted chan struct{} // closed when the run has its slot
 	state   permitState
@@ -33,7 +34,7 @@ var errNoSlot = errors.New("the run holds no slot")
 
 func newPermit(q *Queue, u *unitQueue, r Run) *Permit {
 	u.slotless = r.Slotless
-	return &Permit{queue: q, unit: u, bytes: r.Bytes, slotless: r.Slotless, granted: make(chan struct{})}
+	return &Permit{queue: q, id: r.ID, unit: u, bytes: r.Bytes, slotless: r.Slotless, granted: make(chan struct{})}
 }
 
 // Wait returns nil when the run has its slot. When ctx ends first, it returns the cause

@@ -30,6 +30,7 @@ func New(slots int) *Queue { return &Queue{free: slots, units: map[string]*unitQ
 
 // Run is what the queue has to know of a run.
 type Run struct {
+	ID    string // for PlaceOf
 	Unit  string
 	Limit int   // runs of the unit at once; 0 is no limit, and the newest limit counts for all of them
 	Bytes int64 // of memory that it may take; 0 is none that counts

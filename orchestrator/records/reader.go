@@ -9,6 +9,7 @@ package records
 import (
 	"context"
 	"path/filepath"
+	"time"
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/internal/access"
@@ -70,6 +71,8 @@ type Options struct {
 	Runs      string                // where each run has its directory
 	Live      func(id string) *Live // nil for a run that this process doesn't lead
 	Questions Questions             // nil: none are stored
+	// Waits tells where a run that is idle waits, which was made at a time, and for what; nil: it doesn't wait.
+	Waits func(id, unit string, since time.Time) *api.Waiting
 }
 
 // Reader reads runs as they stand. It is safe for concurrent use.
@@ -96,10 +99,19 @@ func (r *Reader) Get(ctx context.Context, id string) (api.Record, error) {
 		}
 		record.Flow = &counts
 	}
+	record.Waiting = r.waitOf(record.ID, record.Unit, record.State, record.Outcome, record.CreatedAt)
 	if record.Outcome == "" && r.opts.Questions != nil {
 		record.Question, err = r.opts.Questions.Oldest(ctx, id)
 	}
 	return record, err
+}
+
+// waitOf tells why a run hasn't begun.
+func (r *Reader) waitOf(id, unit string, state api.State, outcome api.Outcome, since time.Time) *api.Waiting {
+	if state != api.Idle || outcome != "" {
+		return nil
+	}
+	return r.opts.Waits(id, unit, since)
 }
 
 // Seen is for what needs no record: it returns the fault of an unknown run for one that the client
@@ -137,6 +149,7 @@ func (r *Reader) List(ctx context.Context, f api.Filter) (api.Page, error) {
 		if err != nil {
 			return api.Page{}, err
 		}
+		summary.Waiting = r.waitOf(summary.ID, summary.Unit, summary.State, summary.Outcome, summary.CreatedAt)
 		page.Runs = append(page.Runs, summary)
 	}
 	if rows.Next != "" {

@@ -50,6 +50,7 @@ func (p runPage) head() {
 	p.page.Field("run", r.ID)
 	p.page.Field("unit", ui.Joined(r.Unit, r.Kind, ui.Short(r.Version)))
 	p.page.Field("outcome", ui.Joined(string(r.State.Status()), string(r.Outcome))+exitText(r.ExitCode))
+	p.page.Field("waits", waitText(r.Waiting))
 	p.page.Field("parent", r.Parent)
 	p.page.Field("context", r.Context)
 	if r.Schedule != nil {
@@ -75,6 +76,18 @@ func (p runPage) head() {
 		p.page.Field("egress", egressText(row))
 	}
 	p.page.Field("log", logText(r.Log))
+}
+
+// waitText says why a run hasn't begun.
+func waitText(w *api.Waiting) string {
+	if w == nil {
+		return ""
+	}
+	text := "for " + ui.Age(time.Since(w.Since)) + ": " + w.Message
+	if w.Place > 0 {
+		text = fmt.Sprintf("at place %d %s", w.Place, text)
+	}
+	return text
 }
 
 func (p runPage) failure(name string, e *api.RunError) {

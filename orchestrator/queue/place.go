@@ -1,0 +1,56 @@
+package queue
+
+import "slices"
+
+// Reason is what a run waits for.
+type Reason string
+
+// The reasons.
+const (
+	ForSlot   Reason = "slots"  // all slots are taken
+	ForUnit   Reason = "unit"   // as many runs of its unit go on as may
+	ForAnswer Reason = "answer" // a run of its unit waits outside of its slot, and the others stay behind it
+	ForMemory Reason = "memory" // the first run in line has too little
+	ForTurn   Reason = "turn"   // other units have theirs before
+	ForEnd    Reason = "closed" // no run begins any more
+)
+
+// Place is where a run waits for its first slot, and for what.
+type Place struct {
+	Ahead  int // runs of its unit that come before it
+	Reason Reason
+	Slots  int // that there are
+	Limit  int // of runs of its unit at once; 0: none
+}
+
+// PlaceOf returns the place of a run that waits, by its unit and id; false: it doesn't.
+func (q *Queue) PlaceOf(unit, id string) (Place, bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	u := q.units[unit]
+	if u == nil {
+		return Place{}, false
+	}
+	ahead := slices.IndexFunc(u.waiting, func(p *Permit) bool { return p.id == id })
+	if ahead < 0 {
+		return Place{}, false
+	}
+	return Place{Ahead: ahead, Reason: q.reasonOf(u), Slots: q.free + q.running, Limit: u.limit}, true
+}
+
+// reasonOf returns what the first run of a unit that waits is waiting for.
+func (q *Queue) reasonOf(u *unitQueue) Reason {
+	switch {
+	case q.closed:
+		return ForEnd
+	case !u.mayResume():
+		return ForUnit
+	case u.held > 0:
+		return ForAnswer
+	case !q.hasSlot(u):
+		return ForSlot
+	case !q.fits(u.waiting[0]) || q.memory.first != nil:
+		return ForMemory
+	}
+	return ForTurn
+}
