@@ -286,7 +286,9 @@ func TestWhoWantsLittleIsToldWhereOthersAre(t *testing.T) {
 	for i := range int64(2*passedOver + 1) {
 		rows = append(rows, store.FeedRow{Seq: i + 1, Noun: "unit"})
 	}
-	n.list = func(_ context.Context, after int64, _ int) ([]store.FeedRow, bool, error) { return rows[after:], true, nil }
+	n.list = func(_ context.Context, after int64, _ int) ([]store.FeedRow, bool, error) {
+		return rows[after:], true, nil
+	}
 	got := told(t.Context(), t, n, api.NewsFilter{Nouns: []api.NewsNoun{api.NewsRun}}, 0, 2)
 	if diff := cmp.Diff([]api.News{{Seq: passedOver, Noun: api.NewsCursor}, {Seq: 2 * passedOver, Noun: api.NewsCursor}}, got); diff != "" {
 		t.Error(diff)

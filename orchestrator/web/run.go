@@ -101,7 +101,10 @@ func (p *Page) runOf(r *request, tab string) (runView, error) {
 	}
 	v := runView{Record: record, Tab: tab, Ended: record.Outcome != ""}
 	v.Is = stateOf(record.State, record.Outcome, record.Question != nil)
-	if !v.Ended {
+	switch {
+	case v.Waiting != nil:
+		v.Told = waitingText(*v.Waiting)
+	case !v.Ended:
 		v.Told = p.progressOf(r.Context(), record.ID, &v.Is)
 	}
 	if record.Error != nil {

@@ -186,6 +186,8 @@ func (p *Page) rowOf(ctx context.Context, run api.Summary) runRow {
 	switch {
 	case run.Error != nil:
 		row.Told = run.Error.Message
+	case run.Waiting != nil:
+		row.Told = waitingText(*run.Waiting)
 	case run.Outcome == "":
 		row.Told = p.progressOf(ctx, run.ID, &row.Is)
 	}

@@ -51,6 +51,14 @@ func entered(t api.Transition) string {
 	return string(t.State.Status()) + ": " + t.Reason
 }
 
+// waitingText says why a run waits, and at which place.
+func waitingText(w api.Waiting) string {
+	if w.Place > 0 {
+		return fmt.Sprintf("Place %d in the queue: %s", w.Place, w.Message)
+	}
+	return "Waits: " + w.Message
+}
+
 func progress(e api.ProgressEvent) string {
 	var told []string
 	if e.Step != "" {
