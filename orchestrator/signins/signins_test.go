@@ -1,114 +1,108 @@
-package signins
+package signins_test
 
 import (
 	"context"
 	"crypto/sha256"
-	"path/filepath"
+	"net/http/httptest"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/orchestrator/signins"
 	"github.com/agent-on-demand/aod/orchestrator/store"
 )
 
-func newRegistry(t *testing.T) *Registry {
-	t.Helper()
-	st, err := store.Open(filepath.Join(t.TempDir(), "aod.db"), store.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = st.Close() })
-	return New(st.Signins, "server")
-}
+// rows are in memory.
+type rows map[string]store.Signin
 
-func TestWhoSignsInStandsForTheirToken(t *testing.T) {
-	t.Parallel()
-	ctx, g := t.Context(), newRegistry(t)
-	session, err := g.Begin(ctx, "a token")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if token, err := g.TokenOf(ctx, session.Secret); err != nil || token != sha256.Sum256([]byte("a token")) {
-		t.Errorf("it stands for %x (%v)", token, err)
-	}
-	for name, secret := range map[string]string{"another": session.Secret + "x", "none": "", "the token": "a token"} {
-		if _, err := g.TokenOf(ctx, secret); !fault.Is(err, fault.Unauthorized) {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-	if err := g.End(ctx, session.Secret); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := g.TokenOf(ctx, session.Secret); !fault.Is(err, fault.Unauthorized) {
-		t.Errorf("after signing out: %v", err)
-	}
-}
-
-// memory keeps sessions without a disk, whose goroutines a bubble couldn't wait for.
-type memory map[string]store.Signin
-
-func (m memory) Add(_ context.Context, in store.Signin, _ time.Time, _ int) error {
-	m[string(in.Digest)] = in
+func (r rows) Add(_ context.Context, in store.Signin, _ time.Time, _ int) error {
+	r[string(in.Digest)] = in
 	return nil
 }
 
-func (m memory) Get(_ context.Context, digest []byte) (store.Signin, error) {
-	in, there := m[string(digest)]
-	if !there {
-		return in, fault.New(fault.NotFound, "no")
+func (r rows) Get(_ context.Context, digest []byte) (store.Signin, error) {
+	if in, ok := r[string(digest)]; ok {
+		return in, nil
 	}
-	return in, nil
+	return store.Signin{}, fault.New(fault.NotFound, "nobody")
 }
 
-func (m memory) Remove(_ context.Context, digest []byte) error {
-	delete(m, string(digest))
+func (r rows) Remove(_ context.Context, digest []byte) error {
+	delete(r, string(digest))
 	return nil
 }
 
-func TestACodeWorksOnceWithinAMinute(t *testing.T) {
+func TestASignInLastsTwelveHours(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		ctx, g := t.Context(), New(memory{}, "server")
-		first, _, err := g.Code("a token")
+		kept := rows{}
+		registry := signins.New(kept, "server")
+		session, err := registry.Begin(t.Context(), "token")
 		if err != nil {
 			t.Fatal(err)
 		}
-		late, _, err := g.Code("a token")
-		if err != nil {
-			t.Fatal(err)
-		}
-		time.Sleep(codeLasts - time.Second)
-		session, err := g.Redeem(ctx, first)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if token, err := g.TokenOf(ctx, session.Secret); err != nil || token != sha256.Sum256([]byte("a token")) {
-			t.Errorf("it stands for %x (%v)", token, err)
-		}
-		if _, err := g.Redeem(ctx, first); !fault.Is(err, fault.Unauthorized) {
-			t.Errorf("used twice: %v", err)
+		time.Sleep(12*time.Hour - time.Second)
+		if token, err := registry.TokenOf(t.Context(), session.Secret); err != nil || token != sha256.Sum256([]byte("token")) {
+			t.Errorf("before: %v", err)
 		}
 		time.Sleep(time.Second)
-		if _, err := g.Redeem(ctx, late); !fault.Is(err, fault.Unauthorized) {
-			t.Errorf("after a minute: %v", err)
+		if _, err := registry.TokenOf(t.Context(), session.Secret); !fault.Is(err, fault.Unauthorized) {
+			t.Errorf("after: %v", err)
 		}
-		time.Sleep(lasts)
-		if _, err := g.TokenOf(ctx, session.Secret); !fault.Is(err, fault.Unauthorized) {
-			t.Errorf("after %s: %v", lasts, err)
+		for digest, in := range kept {
+			if digest == session.Secret || string(in.Token) == "token" {
+				t.Error("what is stored signs in")
+			}
 		}
 	})
 }
 
-func TestCodesAreBounded(t *testing.T) {
+func TestACodeIsGoodForAMinute(t *testing.T) {
 	t.Parallel()
-	g := New(memory{}, "server")
-	for range mostCodes {
-		if _, _, err := g.Code("a token"); err != nil {
-			t.Fatal(err)
+	synctest.Test(t, func(t *testing.T) {
+		registry := signins.New(rows{}, "server")
+		code := func() string {
+			text, until, err := registry.Code("token")
+			if err != nil || until.Sub(time.Now()) != time.Minute {
+				t.Fatal(until, err)
+			}
+			return text
 		}
-	}
-	if _, _, err := g.Code("a token"); !fault.Is(err, fault.Unavailable) {
-		t.Errorf("one more: %v", err)
+		early, late := code(), code()
+		time.Sleep(time.Minute - time.Second)
+		if _, err := registry.Redeem(t.Context(), early); err != nil {
+			t.Errorf("early: %v", err)
+		}
+		time.Sleep(time.Second)
+		for name, text := range map[string]string{"used": early, "late": late, "unknown": "x", "none": ""} {
+			if _, err := registry.Redeem(t.Context(), text); !fault.Is(err, fault.Unauthorized) {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		for range 100 {
+			code()
+		}
+		if _, _, err := registry.Code("token"); !fault.Is(err, fault.Unavailable) {
+			t.Errorf("the 101st: %v", err)
+		}
+		time.Sleep(time.Minute)
+		code()
+	})
+}
+
+// Cookies ignore ports: two servers of one host have different ones.
+func TestACookieIsOfOneServer(t *testing.T) {
+	t.Parallel()
+	one, other := signins.New(rows{}, "one"), signins.New(rows{}, "other")
+	for _, tls := range []bool{false, true} {
+		r := httptest.NewRequest("GET", "/", nil)
+		r.AddCookie(one.Cookie(signins.Session{Secret: "s"}, tls))
+		if got := one.SecretOf(r); got != "s" {
+			t.Errorf("its own: %q", got)
+		}
+		if got := other.SecretOf(r); got != "" {
+			t.Errorf("another's: %q", got)
+		}
 	}
 }

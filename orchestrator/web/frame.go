@@ -16,7 +16,7 @@ type frame struct {
 	Title   string
 	Section string // of the menu that is open
 	Up      string // from the page's address to /ui/, such as "../"
-	Who     string // has signed in; "": nobody has to
+	Who     string // has signed in; "": nobody has, or has to
 	Asked   string // how many questions are open; "": none
 	Alone   bool   // without a menu
 	Live    bool   // parts of it are sent again when they have changed
@@ -52,7 +52,7 @@ func (p *Page) newFrame(r *http.Request) *frame {
 		Up: strings.Repeat("../", below), view: viewOf(r), Version: p.opts.Version, now: time.Now(), Here: here(r), Key: rand.Text(), zipped: takesGzip(r),
 		may: func(scope access.Scope) bool { return access.May(r.Context(), scope) },
 	}
-	if !p.opts.NoAuth {
+	if !p.opts.NoAuth && !access.IsAnonymous(r.Context()) {
 		f.Who = access.ClientOf(r.Context())
 		if f.Who == "" {
 			f.Who = "server"
