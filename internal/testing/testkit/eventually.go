@@ -40,9 +40,13 @@ func Within(patience time.Duration, holds func() bool) bool {
 	return true
 }
 
-// NoLeaks is a package's TestMain: it runs the tests, and fails where a goroutine outlives them all.
-func NoLeaks(m *testing.M) {
+// NoLeaks is a package's TestMain: it runs the tests, ends what they share, and fails where a goroutine outlives
+// them all.
+func NoLeaks(m *testing.M, ends ...func()) {
 	code := m.Run()
+	for _, end := range ends {
+		end()
+	}
 	if code == 0 {
 		if err := Leaks(); err != nil {
 			fmt.Fprintln(os.Stderr, "all tests passed, but", err)

@@ -1,7 +1,7 @@
 // Keeps a page as it is at the server: one stream a tab, at most three a browser, none while nobody looks.
 
 const slots = 3
-const again = 2000
+const again = 2000 // ms
 
 /**
  * @param {string} up @param {string} here
@@ -50,9 +50,23 @@ export function follow(up, here, put) {
     }
   }
 
+  /** @param {boolean} [out] nobody is signed in any more */
+  function lost(out) {
+    say(out ? "You are signed out: load the page again" : "No connection: what you see may be old. Trying again…", "late")
+  }
+
+  /** An EventSource doesn't say that it was led to where people sign in. */
+  async function retry() {
+    const mine = turn
+    const answer = await fetch(address() + "&once=true").catch(() => undefined)
+    if (mine !== turn) return
+    if (answer?.ok && !answer.redirected) return open()
+    lost(answer?.redirected)
+    timer = window.setTimeout(retry, again)
+  }
+
   function open() {
     close()
-    if (document.hidden) return
     stream = new EventSource(address())
     stream.onopen = () => say("Live", "run")
     stream.addEventListener("update", (e) => update(e.data))
@@ -62,8 +76,8 @@ export function follow(up, here, put) {
     })
     stream.onerror = () => {
       close()
-      say("No connection: what you see may be old. Trying again…", "late")
-      timer = window.setTimeout(open, again)
+      lost()
+      timer = window.setTimeout(retry, again)
     }
   }
 
@@ -73,31 +87,38 @@ export function follow(up, here, put) {
     window.clearTimeout(timer)
   }
 
-  /** Tabs beyond the third that are seen at once look by themselves every few seconds. */
-  async function look() {
-    window.clearTimeout(timer)
-    if (document.hidden) return
+  /**
+   * Tabs beyond the third that are seen at once look by themselves every few seconds.
+   * @param {number} mine
+   */
+  async function look(mine) {
     const answer = await fetch(address() + "&once=true").catch(() => undefined)
-    if (answer?.ok) {
-      update(await answer.text())
+    const news = answer?.ok && !answer.redirected ? await answer.text().catch(() => "") : ""
+    if (mine !== turn) return
+    if (news) {
+      update(news)
       say("Live", "run")
-    } else say("No connection: what you see may be old. Trying again…", "late")
-    timer = window.setTimeout(look, again)
+    } else lost(answer?.redirected)
+    timer = window.setTimeout(begin, again)
   }
 
+  // Only the last begin counts: the tab may be hidden, or shown once more, while it waits for a lock.
+  let turn = 0
   async function begin() {
     if (document.hidden || free) return
+    const mine = ++turn
     for (let n = 0; n < slots; n++) {
       const got = await take("aod-stream-" + n)
+      if (mine !== turn) return got?.()
       if (!got) continue
       free = got
-      open()
-      return
+      return open()
     }
-    look()
+    look(mine)
   }
 
   function end() {
+    turn++
     close()
     free?.()
     free = undefined
@@ -105,7 +126,7 @@ export function follow(up, here, put) {
 
   document.addEventListener("visibilitychange", () => (document.hidden ? end() : begin()))
   window.addEventListener("pagehide", end)
-  window.addEventListener("pageshow", begin)
+  window.addEventListener("pageshow", (e) => e.persisted && begin())
   begin()
 }
 

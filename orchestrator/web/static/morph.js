@@ -27,12 +27,19 @@ function keyOf(n) {
 function children(into, from) {
   const byKey = new Map()
   for (const child of into.childNodes) if (keyOf(child)) byKey.set(keyOf(child), child)
+  const stays = new Set([...from.childNodes].map(keyOf))
+  for (const [key, child] of byKey) if (!stays.has(key)) into.removeChild(child) // what moves loses the focus
   let at = into.firstChild
   for (const wanted of [...from.childNodes]) {
     const key = keyOf(wanted)
     let match = key ? byKey.get(key) : at
     if (match && !key && (keyOf(match) || match.nodeType !== wanted.nodeType || match.nodeName !== wanted.nodeName)) match = undefined
     if (match && match.nodeName === wanted.nodeName) {
+      while (key && at && at !== match && !keyOf(at)) {
+        const gone = at
+        at = at.nextSibling
+        into.removeChild(gone)
+      }
       if (match !== at) into.insertBefore(match, at)
       else at = at?.nextSibling ?? null
       same(match, wanted)

@@ -1,0 +1,210 @@
+package web_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/cdproto/accessibility"
+	"github.com/chromedp/cdproto/dom"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/chromedp"
+
+	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/orchestrator"
+	"github.com/agent-on-demand/aod/orchestrator/feature/schedules"
+	"github.com/agent-on-demand/aod/orchestrator/questions"
+	"github.com/agent-on-demand/aod/orchestrator/spool"
+)
+
+// tellerFiles are of a flow that asks a person.
+var tellerFiles = map[string]string{
+	"teller/agent.yaml":  "name: teller\nkind: flow\ndescription: has a report made, and asks what to do with it\n",
+	"teller/schema.json": `{"input": {"type": "object"}, "output": {"type": "object"}}`,
+	"teller/flow.yaml": `
+start: make
+nodes:
+  make: {run: actor, with: {do: files, say: report.txt}, set: {report: "${{ out.report }}"}, next: ask}
+  ask:
+    ask: "Is it good?"
+    show: {report: "${{ state.report }}"}
+    form: {type: object, properties: {why: {type: string}}}
+    next: {approve: end, reject: end}
+output: {report: "${{ state.report }}"}
+`,
+}
+
+// scene is a server with something of each kind, by the first part of its address below /ui/.
+type scene map[string][]string
+
+func newScene(p *page) scene {
+	p.t.Helper()
+	record, _, err := p.svc.Submit(p.t.Context(), spool.Submission{Unit: "teller", Metadata: map[string]string{"case": strings.Repeat("long", 40)}})
+	must(p.t, err)
+	p.until(record.ID, func(r api.Record) bool { return r.Question != nil })
+	asked, err := p.svc.Questions.List(p.t.Context(), questions.Filter{Limit: 1})
+	must(p.t, err)
+	timer, _ := orchestrator.FeatureOf[*schedules.Scheduler](p.svc)
+	_, _, err = timer.Put(p.t.Context(), "nightly", api.ScheduleSpec{Unit: "actor", Cron: "@daily"}, nil)
+	must(p.t, err)
+	return scene{
+		"runs": {
+			record.ID, p.ran("files", strings.Repeat("a-long-name-", 12)+".txt"), p.ran("fail", ""),
+			p.ran("complain", strings.Repeat("Unbreakable", 30)), p.begun(),
+		},
+		"units": {"teller", "actor"}, "questions": {asked.Questions[0].ID}, "schedules": {"nightly"},
+	}
+}
+
+var placeholder = regexp.MustCompile(`\{[^}]*\}`)
+
+// address is that of a page, with a name for its pictures.
+type address struct{ path, name string }
+
+// pages are the addresses of all pages that the server has: of each that is about something in the scene, one for each
+// such thing, and of what else it has of that, as its events, for the first one.
+func (s scene) pages(p *page) (all []address) {
+	p.t.Helper()
+	paths := []address{{"/ui/runs?state=timeout", "runs-none"}, {"/ui/runs?unit=teller", "runs-filtered"}}
+	for _, route := range p.web.Routes() {
+		path, get := strings.CutPrefix(route.Pattern, "GET /ui/")
+		if !get {
+			continue
+		}
+		kind, _, _ := strings.Cut(path, "/")
+		if !strings.Contains(path, "{") {
+			paths = append(paths, address{"/ui/" + path, strings.ReplaceAll(path, "/", "-")})
+			continue
+		}
+		for i, id := range s[kind] {
+			if i == 0 || strings.HasSuffix(path, "}") {
+				name := placeholder.ReplaceAllString(path, strconv.Itoa(i))
+				paths = append(paths, address{"/ui/" + placeholder.ReplaceAllString(path, id), strings.ReplaceAll(name, "/", "-")})
+			}
+		}
+	}
+	for _, one := range paths {
+		// The others are pieces, files, streams and redirects.
+		if a := p.get(one.path); a.StatusCode == http.StatusOK && strings.HasPrefix(a.body, "<!doctype html>") {
+			all = append(all, one)
+		}
+	}
+	return append(all, address{"/ui/nothing", "nothing"})
+}
+
+// Every page is for everybody: one heading, landmarks, names, and no line that is wider than the narrowest screen.
+func TestEveryPageInABrowser(t *testing.T) {
+	t.Parallel()
+	p := newPage(t, tellerFiles).signIn()
+	all := newScene(p).pages(p)
+	if len(all) < 10 {
+		t.Fatalf("pages: %q", all)
+	}
+	const tabs = 3 // the browser has other tests' tabs, too
+	for i := range tabs {
+		t.Run(fmt.Sprintf("tab %d", i), func(t *testing.T) {
+			t.Parallel()
+			b := newTab(t, p)
+			b.expect(`^error Failed to load resource: the server responded with a status of 404 \(Not Found\) http://[0-9.:]*/ui/nothing$`)
+			for _, one := range all[i*len(all)/tabs : (i+1)*len(all)/tabs] {
+				path := one.path
+				b.wide(1280)
+				b.open(path)
+				b.isAccessible(path)
+				b.wide(320)
+				if wide := eval[int](b, "document.documentElement.scrollWidth"); wide > 320 {
+					t.Errorf("%s is %d px wide on a screen of 320: %s", path, wide, eval[string](b, widest))
+				}
+				b.pictures(one.name)
+			}
+		})
+	}
+}
+
+// widest is the first elements that stand out to the right.
+const widest = `[...document.querySelectorAll("main *, header *")].filter((e) => e.getBoundingClientRect().right > 320 && !e.closest(".scroll"))
+	.slice(0, 3).map((e) => e.cloneNode().outerHTML).join(" ")`
+
+func (b *tab) wide(px int64) {
+	b.t.Helper()
+	b.do(chromedp.EmulateViewport(px, 900))
+}
+
+// controls are the roles of what people use, and of what needs a name as well.
+var controls = []string{
+	"button", "link", "textbox", "searchbox", "checkbox", "radio", "combobox", "spinbutton", "slider", "switch", "tab", "listbox", "menuitem",
+	"DisclosureTriangle", "table", "image", "img", "navigation", "Date", "DateTime", "radiogroup", "dialog",
+}
+
+// isAccessible fails the test unless the page is one for people who don't see it.
+func (b *tab) isAccessible(path string) {
+	b.t.Helper()
+	found := map[string]int{}
+	for _, n := range call(b, accessibility.GetFullAXTree, accessibility.GetFullAXTreeParams{}).Nodes {
+		if n.Ignored {
+			continue
+		}
+		role, name := textOf(n.Role), textOf(n.Name)
+		found[role]++
+		if role == "heading" && slices.ContainsFunc(n.Properties, func(p *accessibility.Property) bool {
+			return p.Name == accessibility.PropertyNameLevel && string(p.Value.Value) == "1"
+		}) {
+			found["h1"]++
+		}
+		if slices.Contains(controls, role) && strings.TrimSpace(name) == "" {
+			b.t.Errorf("%s: a %s has no name: %s", path, role, b.html(n))
+		}
+	}
+	for role, want := range map[string]int{"h1": 1, "main": 1} {
+		if found[role] != want {
+			b.t.Errorf("%s has %d of %s", path, found[role], role)
+		}
+	}
+	if !strings.HasPrefix(path, "/ui/login") && (found["banner"] != 1 || found["navigation"] == 0) {
+		b.t.Errorf("%s: landmarks: %v", path, found)
+	}
+	if title := eval[string](b, "document.title"); !strings.HasSuffix(title, " · AOD") || eval[string](b, "document.documentElement.lang") != "en" {
+		b.t.Errorf("%s: title %q", path, title)
+	}
+}
+
+func textOf(v *accessibility.Value) (text string) {
+	if v != nil {
+		_ = json.Unmarshal(v.Value, &text)
+	}
+	return text
+}
+
+// html is the element of a node of the accessibility tree.
+func (b *tab) html(n *accessibility.Node) string {
+	b.t.Helper()
+	return call(b, dom.GetOuterHTML, dom.GetOuterHTMLParams{BackendNodeID: n.BackendDOMNodeID}).OuterHTML
+}
+
+// pictures writes what the page looks like into the folder that AOD_PICTURES names.
+func (b *tab) pictures(name string) {
+	b.t.Helper()
+	dir := os.Getenv("AOD_PICTURES")
+	if dir == "" {
+		return
+	}
+	must(b.t, os.MkdirAll(dir, 0o755))
+	for _, theme := range []string{"light", "dark"} {
+		call(b, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+			Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: theme}},
+		})
+		for _, px := range []int64{1280, 360} {
+			b.wide(px)
+			png, err := chromedp.Run(b.ctx, chromedp.FullScreenshot(100))
+			must(b.t, err)
+			must(b.t, os.WriteFile(filepath.Join(dir, fmt.Sprintf("%s-%d-%s.png", name, px, theme)), png, 0o644))
+		}
+	}
+}
