@@ -153,6 +153,14 @@ func (b *tab) open(path string) {
 	b.do(chromedp.Navigate(b.p.url + path))
 }
 
+// leave does steps of which the last leads to another page, and waits for that.
+func (b *tab) leave(steps ...chromedp.Action[chromedp.Void]) {
+	b.t.Helper()
+	eval[bool](b, "window.left = true")
+	b.do(steps...)
+	b.until(`!window.left && document.readyState === "complete"`)
+}
+
 // eval returns what an expression is in the tab, or what its promise resolves to.
 func eval[T any](b *tab, expression string) T {
 	b.t.Helper()

@@ -175,17 +175,17 @@ func TestThePageIsWholeWithoutScript(t *testing.T) {
 	id, other := p.begun(), p.begun()
 	enter := chromedp.KeyEvent(kb.Enter)
 	b.open("/ui/runs")
-	b.do(chromedp.Focus(chromedp.CSS("#r-"+id+" a")), enter)
+	b.leave(chromedp.Focus(chromedp.CSS("#r-"+id+" a")), enter)
 	b.until(says("h1", "actor is running"))
-	b.do(chromedp.Click(chromedp.CSS("form[action$=cancel] button")))
+	b.leave(chromedp.Click(chromedp.CSS("form[action$=cancel] button")))
 	p.until(id, func(r api.Record) bool { return r.Outcome != "" })
 	b.open("/ui/runs/" + id)
 	b.until(says("h1", "actor was cancelled"))
-	b.do(chromedp.Focus(chromedp.CSS("form[action$=again] button")), enter)
+	b.leave(chromedp.Focus(chromedp.CSS("form[action$=again] button")), enter)
 	b.until(says("h1", "actor is ") + ` && !location.pathname.endsWith("` + id + `")`)
-	b.do(chromedp.Click(chromedp.CSS("header nav a"))) // to the runs
+	b.leave(chromedp.Click(chromedp.CSS("header nav a"))) // to the runs
 	b.until(`document.querySelectorAll("tbody tr").length === 3`)
-	b.do(chromedp.Focus(chromedp.CSS("#r-"+other+" input")), chromedp.KeyEvent(" "), chromedp.Click(chromedp.CSS("button[value=cancel]")))
+	b.leave(chromedp.Focus(chromedp.CSS("#r-"+other+" input")), chromedp.KeyEvent(" "), chromedp.Click(chromedp.CSS("button[value=cancel]")))
 	p.until(other, func(r api.Record) bool { return r.Outcome != "" })
 	if got := p.streams.Load(); got != 0 {
 		t.Errorf("%d streams", got)

@@ -31,8 +31,8 @@ var tellerFiles = map[string]string{
 	"teller/flow.yaml": `
 start: make
 nodes:
-  make: {run: actor, with: {do: files, say: report.txt}, set: {report: "${{ out.report }}"}, next: ask}
-  ask:
+  make: {run: actor, with: {do: files, say: report.txt}, set: {report: "${{ out.report }}"}, next: judge}
+  judge:
     ask: "Is it good?"
     show: {report: "${{ state.report }}"}
     form: {type: object, properties: {why: {type: string}}}
