@@ -296,7 +296,7 @@ func (p *page) signIn(scopes ...access.Scope) *page {
 	if len(scopes) > 0 {
 		with = p.newToken(string(scopes[0]), scopes...)
 	}
-	p.post("/ui/login", "token", with).leads(p.t, "./")
+	p.post("/ui/login", "token", with).leads(p.t, "./runs")
 	return p
 }
 

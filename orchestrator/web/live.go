@@ -92,8 +92,9 @@ type change struct {
 
 // live sends the parts of a page that differ from those that the browser has, now and whenever they change.
 func (p *Page) live(w http.ResponseWriter, r *request) error {
-	at, err := url.Parse("/ui/" + local(r.URL.Query().Get("page")))
-	if err != nil {
+	page := r.URL.Query().Get("page")
+	at, err := url.Parse("/ui/" + local(page))
+	if err != nil || page == "" {
 		return fault.New(fault.BadRequest, "`page` isn't an address of the page")
 	}
 	first := p.lookAt(r.Request, at)
