@@ -7,6 +7,8 @@ package figures
 
 import (
 	"context"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -15,6 +17,7 @@ import (
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/orchestrator/feature"
+	"github.com/agent-on-demand/aod/orchestrator/layout"
 	"github.com/agent-on-demand/aod/orchestrator/metrics"
 	"github.com/agent-on-demand/aod/orchestrator/queue"
 	"github.com/agent-on-demand/aod/orchestrator/records"
@@ -118,6 +121,16 @@ func (f *Figures) unitStats(ctx context.Context, all *api.Stats) ([]api.UnitStat
 	}
 	slices.SortFunc(units, func(a, b api.UnitStats) int { return strings.Compare(a.Unit, b.Unit) })
 	return units, nil
+}
+
+// Database returns how many bytes the store takes on its disk; 0 where that isn't known.
+func (f *Figures) Database() (bytes int64) {
+	for _, name := range []string{layout.Database, layout.Database + "-wal"} {
+		if info, err := os.Stat(filepath.Join(f.opts.Home, name)); err == nil {
+			bytes += info.Size()
+		}
+	}
+	return bytes
 }
 
 // Pool returns the figures of the sandboxes that wait for runs.

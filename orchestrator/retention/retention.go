@@ -55,6 +55,9 @@ type Retention struct {
 // New returns a Retention, which removes nothing by itself.
 func New(opts Options) *Retention { return &Retention{opts: opts} }
 
+// Bounds returns how old the runs that ended may get, and how many bytes all of them may take; 0 is no bound.
+func (r *Retention) Bounds() (age time.Duration, bytes int64) { return r.opts.Age, r.opts.Bytes }
+
 // pruneBatch is how many runs are removed at once.
 const pruneBatch = 200
 

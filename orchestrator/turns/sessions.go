@@ -91,6 +91,12 @@ func (s *Sessions) begin(u *unit.Unit, by string) (*Session, error) {
 	}, kind, terms)
 }
 
+// Offers reports whether a session with a unit can be begun.
+func (s *Sessions) Offers(u *unit.Unit) bool {
+	_, terms, err := s.registry.Conversation(u)
+	return err == nil && !terms.Alone && s.opts.Permits(u) == nil
+}
+
 // Get returns a session, also one that is closed, or a NotFound fault.
 func (s *Sessions) Get(ctx context.Context, id string) (api.Session, error) {
 	row, err := s.row(ctx, id)
