@@ -126,7 +126,9 @@ func (a *app) newAPI(
 	//nolint:gocritic // it isn't made yet
 	signIn := func(ctx context.Context, token string) (signins.Session, error) { return made.SignIn(ctx, token) }
 	page, err := web.New(service,
-		web.Options{Version: versionText(), NoAuth: c.NoAuth, SignIn: signIn, Logger: logger})
+		web.Options{
+			Version: versionText(), NoAuth: c.NoAuth, SignIn: signIn, UploadBytes: c.UploadLimit, Logger: logger,
+		})
 	if err != nil {
 		return served{}, nil, err
 	}

@@ -1,3 +1,361 @@
 package web
 
-func (p *Page) addChat() {}
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/capsule/contract/form"
+	"github.com/agent-on-demand/aod/internal/access"
+	"github.com/agent-on-demand/aod/internal/wire/httpwire"
+	"github.com/agent-on-demand/aod/orchestrator/spool"
+	"github.com/agent-on-demand/aod/orchestrator/turns"
+)
+
+func (p *Page) addChat() {
+	c := chats{p}
+	p.page("/ui/chat", c.list)
+	p.page("/ui/chat/{id}", c.show)
+	p.run("POST /ui/chat", c.begin)
+	p.run("POST /ui/chat/{id}", c.say)
+	p.run("POST /ui/chat/{id}/end", c.end)
+}
+
+// chats are the pages of sessions.
+type chats struct{ *Page }
+
+// chatList is the list of sessions.
+type chatList struct {
+	Open, Over []chatRow
+	MoreOpen   bool
+	Units      []string // with which one can be begun
+	Next       int64
+	Later      bool
+}
+
+// chatRow is a session of the list.
+type chatRow struct{ api.Session }
+
+// Is is how it stands.
+func (c chatRow) Is() state {
+	switch c.State {
+	case api.SessionBusy:
+		return state{"run", "Answering"}
+	case api.SessionClosed:
+		return state{"off", "Ended"}
+	}
+	return state{"ok", "Open"}
+}
+
+// Count is how many turns it has had.
+func (c chatRow) Count() int64 { return int64(c.Turns) }
+
+// Ended reports whether there will be no further turn.
+func (c chatRow) Ended() bool { return c.State == api.SessionClosed }
+
+// sessionPage is how many sessions a page shows, and turnPage how many turns.
+const sessionPage, turnPage = 50, 50
+
+func (p chats) list(r *request) (content, error) {
+	list, err := p.read(r.Context(), numberOf(r, "after"))
+	if err != nil {
+		return content{}, err
+	}
+	return content{
+		title: "Chat", section: "chat", follow: p.followSessions,
+		parts: []part{{"head", "chats-head", nil}, {"new", "chats-new", list}, {"rows", "chats-rows", list}},
+	}, nil
+}
+
+// read lists the sessions that are open, and a page of those that are over.
+func (p chats) read(ctx context.Context, after int64) (list chatList, err error) {
+	list.Later = after > 0
+	if !list.Later {
+		open, err := p.svc.Sessions.List(ctx, turns.Filter{Open: true, Limit: sessionPage})
+		if err != nil {
+			return list, err
+		}
+		for _, s := range open.Sessions {
+			list.Open = append(list.Open, chatRow{s})
+		}
+		list.MoreOpen = open.Next != nil
+		if list.Units, err = p.talkers(ctx); err != nil {
+			return list, err
+		}
+	}
+	all, err := p.svc.Sessions.List(ctx, turns.Filter{After: after, Limit: sessionPage})
+	for _, s := range all.Sessions {
+		if (chatRow{s}).Ended() {
+			list.Over = append(list.Over, chatRow{s})
+		} else if list.Later {
+			list.Open = append(list.Open, chatRow{s})
+		}
+	}
+	list.Next = behind(all.Next)
+	return list, err
+}
+
+// talkers are the units with which a session can be begun.
+func (p chats) talkers(ctx context.Context) (names []string, err error) {
+	all, err := p.svc.Units.Usable(ctx)
+	for _, u := range all {
+		if p.svc.Sessions.Offers(u) {
+			names = append(names, u.Name)
+		}
+	}
+	return names, err
+}
+
+// chatsKnown is how long it counts whether there is anything to chat with.
+const chatsKnown = 10 * time.Second
+
+// exist finds out whether there is anything to chat with, or was: else the menu doesn't have it.
+func (p chats) exist(ctx context.Context) bool {
+	now, last := time.Now().UnixNano(), p.chatsAt.Load()
+	if last != 0 && now-last < int64(chatsKnown) || !p.chatsAt.CompareAndSwap(last, now) {
+		return p.hasChats.Load()
+	}
+	some, err := p.svc.Sessions.List(access.WithClient(ctx, ""), turns.Filter{Limit: 1})
+	has := len(some.Sessions) > 0
+	if err == nil && !has {
+		var names []string
+		names, err = p.talkers(ctx)
+		has = len(names) > 0
+	}
+	if err != nil {
+		p.chatsAt.Store(0)
+		return p.hasChats.Load()
+	}
+	p.hasChats.Store(has)
+	return has
+}
+
+// chatView is a session with its turns.
+type chatView struct {
+	chatRow
+	Turns   []turnView // the oldest first
+	Earlier string     // the cursor of the turns before these; "": there are none
+	Past    bool       // these aren't the last turns
+	Takes   takes
+}
+
+// turnView is a turn of a session: what was said, and what the unit answered.
+type turnView struct {
+	api.Record
+	Is       state
+	Told     string // how far it is, while it goes on
+	Said     string
+	Sent     []string // the files that came with it
+	With     string   // what the input has beside these, as JSON
+	Answer   string
+	AnswerIs string // what the output has beside its text, as JSON
+	Asks     string // the text of its open question
+	Given    []fileView
+}
+
+// Spent is what it and all that it called took of models.
+func (t turnView) Spent() *api.ModelTotal { return spent(t.Models) }
+
+// Ended reports whether it has its outcome.
+func (t turnView) Ended() bool { return t.Outcome != "" }
+
+// takes is what a message of a unit may have.
+type takes struct {
+	Message bool // it has a text; else the whole input is given
+	Files   []fileField
+}
+
+// OneFile reports whether there is one field for files, which needs no name.
+func (t takes) OneFile() bool { return len(t.Files) == 1 }
+
+// fileField is a field of the input for files.
+type fileField struct {
+	Key, Label string
+	Many       bool
+}
+
+func (p chats) show(r *request) (content, error) {
+	v, err := p.one(r.Context(), r.PathValue("id"), r.URL.Query().Get("before"))
+	if err != nil {
+		return content{}, err
+	}
+	c := content{
+		title: "Chat with " + v.Unit, section: "chat",
+		parts: []part{{"head", "chat-head", v.chatRow}, {"turns", "chat-turns", v}, {"say", "chat-say", v}},
+	}
+	if !v.Ended() {
+		c.follow = p.followSessions
+	}
+	return c, nil
+}
+
+func (p chats) one(ctx context.Context, id, before string) (v chatView, err error) {
+	if !httpwire.IsRunID(id) {
+		return v, fault.New(fault.NotFound, "there is no session of this id").WithHint("Chat in the menu lists them")
+	}
+	if v.Session, err = p.svc.Sessions.Get(ctx, id); err != nil {
+		return v, err
+	}
+	page, err := p.svc.Runs.List(ctx, api.Filter{Session: id, Limit: turnPage, Cursor: before})
+	if err != nil {
+		return v, err
+	}
+	if page.Next != nil {
+		v.Earlier = *page.Next
+	}
+	v.Past, v.Takes = before != "", p.takes(ctx, v.Session)
+	slices.Reverse(page.Runs)
+	for _, run := range page.Runs {
+		turn, err := p.turn(ctx, run.ID, v.Takes)
+		if fault.Is(err, fault.NotFound) { // it was removed just now
+			continue
+		}
+		if err != nil {
+			return v, err
+		}
+		v.Turns = append(v.Turns, turn)
+	}
+	return v, nil
+}
+
+func (p chats) turn(ctx context.Context, id string, with takes) (t turnView, err error) {
+	if t.Record, err = p.svc.Runs.Get(ctx, id); err != nil {
+		return t, err
+	}
+	t.Is = stateOf(t.State, t.Outcome, t.Question != nil)
+	asked, answered := partsOf(t.Input), partsOf(t.Output)
+	t.Said, t.Sent, t.With = asked.text("message"), asked.files(with.Files), asked.rest()
+	t.Answer, t.AnswerIs = answered.text("text"), answered.rest()
+	t.Given = p.filesOf(ctx, t.Record)
+	switch {
+	case t.Ended():
+	case t.Question != nil:
+		if asked, err := p.svc.Questions.Get(ctx, t.Question.ID); err == nil {
+			t.Asks = cleaned(asked.Text)
+		}
+	default:
+		t.Told = p.progressOf(ctx, id, &t.Is)
+	}
+	return t, nil
+}
+
+// takes tells what the next message of a session may have. Its version of the unit may be gone: then it says so when
+// it is asked.
+func (p chats) takes(ctx context.Context, s api.Session) takes {
+	u, err := p.svc.Units.Version(ctx, s.Unit, s.Version)
+	if err != nil {
+		return takes{Message: true}
+	}
+	var t takes
+	for _, f := range u.Contract.Input.Form().Fields {
+		many := f.Kind == form.List && f.Item != nil && f.Item.Kind == form.File
+		switch {
+		case f.Key == "message" && f.Kind == form.Text:
+			t.Message = true
+		case many || f.Kind == form.File:
+			t.Files = append(t.Files, fileField{f.Key, f.Label, many})
+		}
+	}
+	return t
+}
+
+// parts are the members of a document that aren't shown yet.
+type parts map[string]json.RawMessage
+
+func partsOf(raw json.RawMessage) (all parts) {
+	_ = json.Unmarshal(raw, &all) // else there are none
+	return all
+}
+
+// text takes a text out.
+func (p parts) text(name string) (text string) {
+	if json.Unmarshal(p[name], &text) == nil {
+		delete(p, name)
+	}
+	return cleaned(text)
+}
+
+// files takes the names of files out.
+func (p parts) files(fields []fileField) (names []string) {
+	for _, f := range fields {
+		var several []string
+		if json.Unmarshal(p[f.Key], &several) == nil {
+			names = append(names, several...)
+			delete(p, f.Key)
+		} else if one := p.text(f.Key); one != "" {
+			names = append(names, one)
+		}
+	}
+	return names
+}
+
+// rest is what was left, as JSON.
+func (p parts) rest() string {
+	if len(p) == 0 {
+		return ""
+	}
+	raw, err := json.Marshal(p)
+	if err != nil {
+		return ""
+	}
+	return pretty(raw)
+}
+
+// begin begins a session with a unit.
+func (p chats) begin(w http.ResponseWriter, r *request) error {
+	fields, err := fieldsOf(w, r)
+	if err != nil {
+		return err
+	}
+	session, err := p.svc.Sessions.Create(r.Context(), fields.Get("unit"), nil)
+	if err != nil {
+		return err
+	}
+	redirect(w, "chat/"+session.ID)
+	return nil
+}
+
+// say begins the next turn of a session.
+func (p chats) say(w http.ResponseWriter, r *request) error {
+	id := r.PathValue("id")
+	if !httpwire.IsRunID(id) {
+		return fault.New(fault.NotFound, "there is no session of this id").WithHint("Chat in the menu lists them")
+	}
+	posted, err := p.readUpload(r)
+	if err != nil {
+		return err
+	}
+	input := json.RawMessage(posted.Get("input"))
+	if len(strings.TrimSpace(posted.Get("input"))) == 0 {
+		if input, err = json.Marshal(map[string]string{"message": newlines(posted.Get("message"))}); err != nil {
+			return err
+		}
+	}
+	_, _, err = p.svc.Submit(r.Context(), spool.Submission{ // which owns the files from here
+		Session: id, Input: input, Files: posted.files, Key: posted.Get("key"),
+		TraceParent: httpwire.TraceParent(r.Request),
+	})
+	if err != nil {
+		return err
+	}
+	redirect(w, id+"#say")
+	return nil
+}
+
+// newlines are as the author of a text meant them: browsers send two characters for each.
+func newlines(text string) string { return strings.ReplaceAll(text, "\r\n", "\n") }
+
+// end ends a session. What goes on in it is cancelled.
+func (p chats) end(w http.ResponseWriter, r *request) error {
+	session, err := p.svc.Sessions.Close(r.Context(), r.PathValue("id"), "somebody ended it")
+	if err != nil {
+		return err
+	}
+	redirect(w, "../"+session.ID)
+	return nil
+}

@@ -12,6 +12,11 @@ func (p *Page) followRoots(ctx context.Context, changed func()) {
 	p.followNews(ctx, api.NewsFilter{Nouns: []api.NewsNoun{api.NewsRun, api.NewsQuestion}, Roots: true}, changed)
 }
 
+// followSessions calls changed for each change of a session, of its runs, and of what these ask.
+func (p *Page) followSessions(ctx context.Context, changed func()) {
+	p.followNews(ctx, api.NewsFilter{Nouns: []api.NewsNoun{api.NewsSession, api.NewsRun, api.NewsQuestion}}, changed)
+}
+
 // followNews calls changed for what a filter selects. What changed before is told at once: the page is a little older.
 func (p *Page) followNews(ctx context.Context, of api.NewsFilter, changed func()) {
 	for _, err := range p.svc.News.Follow(ctx, of, api.FromNow) {

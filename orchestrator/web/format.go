@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/orchestrator/web/preview"
 )
 
 // none is shown where there is nothing, which isn't 0.
@@ -130,6 +131,9 @@ func (f *frame) Time(at time.Time) template.HTML {
 // Clock is Time by the clock alone, to the tenth of a second.
 func (f *frame) Clock(at time.Time) string { return at.In(f.zone).Format("15:04:05.0") }
 
+// Date is a moment by the clock, whatever the viewer wants: it says what counts.
+func (f *frame) Date(at time.Time) string { return f.clock(at) }
+
 // clock is the time of day, of other days with the date.
 func (f *frame) clock(at time.Time) string {
 	at, now := at.In(f.zone), f.now.In(f.zone)
@@ -175,4 +179,18 @@ func stateOf(s api.State, outcome api.Outcome, asks bool) state {
 		return state{"queue", "Queued"}
 	}
 	return state{"run", "Running"}
+}
+
+// cleaned is a foreign text of several lines without what a terminal obeys, as far as it is shown.
+func cleaned(text string) string {
+	cut := ""
+	if len(text) > prettyBytes {
+		cut = "\n… (" + size(int64(len(text)-prettyBytes)) + " more: see the run)"
+		text = strings.ToValidUTF8(text[:prettyBytes], "")
+	}
+	lines := strings.Split(text, "\n")
+	for i, line := range lines {
+		lines[i] = preview.Clean(line)
+	}
+	return strings.Join(lines, "\n") + cut
 }

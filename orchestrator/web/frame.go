@@ -18,6 +18,7 @@ type frame struct {
 	Up      string // from the page's address to /ui/, such as "../"
 	Who     string // has signed in; "": nobody has, or has to
 	Asked   string // how many questions are open; "": none
+	Chat    bool   // the menu has sessions
 	Alone   bool   // without a menu
 	Live    bool   // parts of it are sent again when they have changed
 	Parts   []shown
@@ -49,7 +50,8 @@ func (p *Page) newFrame(r *http.Request) *frame {
 		below = 0
 	}
 	f := &frame{
-		Up: strings.Repeat("../", below), view: viewOf(r), Version: p.opts.Version, now: time.Now(), Here: here(r), Key: rand.Text(), zipped: takesGzip(r),
+		Up: strings.Repeat("../", below), view: viewOf(r), Version: p.opts.Version, now: time.Now(), Here: here(r),
+		Key: rand.Text(), Chat: p.hasChats.Load(), zipped: takesGzip(r),
 		may: func(scope access.Scope) bool { return access.May(r.Context(), scope) },
 	}
 	if !p.opts.NoAuth && !access.IsAnonymous(r.Context()) {
@@ -67,8 +69,9 @@ func (p *Page) newFrame(r *http.Request) *frame {
 // May reports whether whoever looks at the page may do something, such as run.
 func (f *frame) May(scope string) bool { return f.may(access.Scope(scope)) }
 
-// ask sets how many questions are open, as the menu shows it.
+// ask sets how many questions are open, and whether there are sessions, as the menu shows it.
 func (p *Page) ask(r *request) {
+	r.frame.Chat = chats{p}.exist(r.Context())
 	const most = 100
 	page, err := p.svc.Questions.List(r.Context(), questions.Filter{Limit: most})
 	if err == nil && len(page.Questions) > 0 {

@@ -1,12 +1,14 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"html/template"
 	"log/slog"
 	"net/http"
 	"net/url"
 	"strings"
+	"sync/atomic"
 
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/internal/access"
@@ -21,7 +23,9 @@ type Options struct {
 	NoAuth  bool   // nobody has to sign in
 	// SignIn signs somebody in with a token. The error is an Unauthorized fault for a wrong one.
 	SignIn func(ctx context.Context, token string) (signins.Session, error)
-	Logger *slog.Logger // nil: nothing is logged
+	// UploadBytes bound a form with its files; 0 is 256 MiB.
+	UploadBytes int64
+	Logger      *slog.Logger // nil: nothing is logged
 }
 
 // Page is the page of a Service. It is safe for concurrent use.
@@ -33,6 +37,9 @@ type Page struct {
 	mux    *http.ServeMux
 	looks  *http.ServeMux // the pages that are followed
 	routes []Route
+
+	hasChats atomic.Bool  // there is something to chat with, or was
+	chatsAt  atomic.Int64 // when that was found out, in nanoseconds of Unix
 }
 
 // Route is an address of the page, and what who asks for it needs.
@@ -55,6 +62,7 @@ func New(svc *orchestrator.Service, opts Options) (*Page, error) {
 	if opts.Logger == nil {
 		opts.Logger = slog.New(slog.DiscardHandler)
 	}
+	opts.UploadBytes = cmp.Or(opts.UploadBytes, defaultUpload)
 	found := newAssets()
 	texts, err := parseTemplates(found)
 	if err != nil {

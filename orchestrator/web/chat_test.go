@@ -1,0 +1,97 @@
+package web_test
+
+import (
+	"bytes"
+	"io"
+	"mime/multipart"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/internal/access"
+)
+
+var talker = map[string]string{
+	"talker/Dockerfile": "FROM base:1\n",
+	"talker/agent.yaml": "name: talker\nkind: agent\nagent: {command: [cat], mode: interactive, resume: [again]}\n",
+}
+
+// send posts a form with files: of each pair the first is a control's name, with a name of a file behind "@".
+func (p *page) send(path string, parts ...string) answer {
+	p.t.Helper()
+	var body bytes.Buffer
+	w := multipart.NewWriter(&body)
+	for i := 0; i < len(parts); i += 2 {
+		name, file, isFile := strings.Cut(parts[i], "@")
+		var into io.Writer
+		var err error
+		if isFile {
+			into, err = w.CreateFormFile(name, file)
+		} else {
+			into, err = w.CreateFormField(name)
+		}
+		must(p.t, err)
+		_, _ = into.Write([]byte(parts[i+1]))
+	}
+	must(p.t, w.Close())
+	r, err := http.NewRequestWithContext(p.t.Context(), http.MethodPost, p.url+path, &body)
+	must(p.t, err)
+	r.Header.Set("Content-Type", w.FormDataContentType())
+	return p.do(r)
+}
+
+func TestTheMenuHasChatWhereAUnitHasSessions(t *testing.T) {
+	t.Parallel()
+	newPage(t).signIn().get("/ui/runs").wants(t, 200).lacks(t, ">Chat<")
+	newPage(t, talker).signIn().get("/ui/runs").wants(t, 200, ">Chat<")
+}
+
+func TestAChat(t *testing.T) {
+	t.Parallel()
+	p := newPage(t, talker).signIn()
+	p.get("/ui/chat").wants(t, 200, "There was no session yet", "<option>talker").lacks(t, "<option>actor")
+	p.post("/ui/chat", "unit", "actor").wants(t, 409)
+	p.post("/ui/chat", "unit", "nobody").wants(t, 404)
+	to := p.post("/ui/chat", "unit", "talker").wants(t, 303).Header.Get("Location")
+	at := "/ui/" + to
+	p.get("/ui/chat").wants(t, 200, to, "Open")
+	p.get(at).wants(t, 200, "Nothing was said yet", `name="message"`, `name="file:files" multiple`)
+
+	for range 2 { // sent twice it is one turn
+		p.send(at, "key", "k", "message", "<b>hello</b>\r\nthere", "file:files@", "", "file:files@../a.txt", "x").leads(t, strings.TrimPrefix(to, "chat/")+"#say")
+	}
+	var last api.Record
+	page, err := p.svc.Runs.List(t.Context(), api.Filter{Session: strings.TrimPrefix(to, "chat/")})
+	must(t, err)
+	if len(page.Runs) != 1 {
+		t.Fatalf("turns: %+v", page.Runs)
+	}
+	p.until(page.Runs[0].ID, func(r api.Record) bool { last = r; return r.Outcome != "" })
+	if !strings.Contains(string(last.Input), `\nthere`) || !strings.Contains(string(last.Input), "a.txt") || strings.Contains(string(last.Input), `\r`) {
+		t.Errorf("input: %s", last.Input)
+	}
+	p.get(at).wants(t, 200, "&lt;b&gt;hello", "turn 1", "/runs/"+last.ID, `title="a.txt"`).lacks(t, "<b>hello")
+
+	t.Run("who may only read says nothing", func(t *testing.T) {
+		p.signIn(access.Read)
+		p.get(at).wants(t, 200).lacks(t, `name="message"`, "End the session")
+		p.get("/ui/chat").wants(t, 200).lacks(t, "<option>talker")
+		p.send(at, "message", "x").wants(t, 403)
+		p.post(at+"/end").wants(t, 403)
+		p.post("/ui/chat", "unit", "talker").wants(t, 403)
+		p.signIn()
+	})
+	t.Run("what isn't a message is refused", func(t *testing.T) {
+		p.send(at, "input", "{").wants(t, 422)
+		p.send(at, "message", strings.Repeat("x", 2<<20)).wants(t, 413)
+		p.send(at, "message", "x", "file:nofield@f", "x").wants(t, 422)
+		p.post(at, "message", "x").wants(t, 400)
+		p.send("/ui/chat/x", "message", "x").wants(t, 404)
+		p.get("/ui/chat/x").wants(t, 404)
+	})
+	p.post(at+"/end").leads(t, "../"+strings.TrimPrefix(to, "chat/"))
+	p.get(at).wants(t, 200, "The session has ended", "somebody ended it").lacks(t, `name="message"`)
+	p.get("/ui/chat").wants(t, 200, "Ended")
+	p.send(at, "message", "more").wants(t, 409)
+}
