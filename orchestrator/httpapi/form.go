@@ -4,11 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
-	"io"
 	"maps"
-	"mime"
-	"mime/multipart"
 	"slices"
 	"strings"
 	"unicode"
@@ -36,8 +32,7 @@ const (
 // works on.
 type form struct {
 	in    bodies
-	ctx   context.Context //nolint:containedctx // of the request: it knows what is held of its body
-	body  *httpwire.Body
+	ctx   context.Context  //nolint:containedctx // of the request: it knows what is held of its body
 	takes map[string]int64 // the texts that there may be, each with its limit in bytes
 	works bool             // there may be a workspace
 	texts map[string][]byte
@@ -46,18 +41,18 @@ type form struct {
 
 // parseForm reads a form with the given texts. The caller releases its spool, unless it is handed on.
 func (b bodies) parseForm(c echo.Context, f *form) error {
-	_, params, err := mime.ParseMediaType(c.Request().Header.Get(echo.HeaderContentType))
-	if err != nil || params["boundary"] == "" {
-		return fault.New(fault.BadRequest, "the form's Content-Type has no boundary").
-			WithHint("let the HTTP client set the header")
-	}
 	if err := b.room(c); err != nil {
 		return err
 	}
-	f.in, f.ctx, f.body, f.texts = b, c.Request().Context(), bodyOf(c, b.upload), map[string][]byte{}
-	if err := f.body.Or(f.readParts(params["boundary"])); err != nil {
-		b.release(c, f.spool)
-		return err
+	f.in, f.ctx, f.texts = b, c.Request().Context(), map[string][]byte{}
+	for part, err := range httpwire.FormParts(c.Request(), b.upload, maxParts) {
+		if err == nil {
+			err = f.read(part)
+		}
+		if err = part.Or(err); err != nil {
+			b.release(c, f.spool)
+			return err
+		}
 	}
 	return nil
 }
@@ -112,34 +107,15 @@ func (f *form) noFiles() error {
 	return nil
 }
 
-func (f *form) readParts(boundary string) error {
-	parts := multipart.NewReader(f.body, boundary)
-	for n := 0; ; n++ {
-		part, err := parts.NextRawPart()
-		switch {
-		case errors.Is(err, io.EOF):
-			return nil
-		case err != nil:
-			return badForm(err)
-		case n == maxParts:
-			return fault.New(fault.TooLarge, "the form has more than %d parts", maxParts).
-				WithHint("put many files into an archive")
-		}
-		if err := f.read(part); err != nil {
-			return err
-		}
-	}
-}
-
-func (f *form) read(part *multipart.Part) error {
-	name := part.FormName()
+func (f *form) read(part *httpwire.FormPart) error {
+	name := part.Name
 	if err := checkField(name); err != nil {
 		return err
 	}
-	if f.works && name == "workspace" && part.FileName() != "" {
+	if f.works && name == "workspace" && part.File != "" {
 		return f.readProject(part)
 	}
-	if part.FileName() != "" {
+	if part.File != "" {
 		return f.readFile(name, part)
 	}
 	limit, known := f.takes[name]
@@ -204,41 +180,33 @@ func checkField(name string) error {
 	return nil
 }
 
-func (f *form) readText(name string, part io.Reader, limit int64) error {
+func (f *form) readText(name string, part *httpwire.FormPart, limit int64) (err error) {
 	if _, twice := f.texts[name]; twice {
 		return fault.New(fault.BadRequest, "the form has the part %q twice", name)
 	}
-	text, err := io.ReadAll(io.LimitReader(part, limit+1))
-	if err != nil {
-		return badForm(err)
-	}
-	if int64(len(text)) > limit {
-		return fault.New(fault.TooLarge, "the part %q has more than %d bytes", name, limit).
-			WithHint("put large data in a file and declare the field with format file_path")
-	}
-	f.texts[name] = text
-	return nil
+	f.texts[name], err = part.Text(limit)
+	return err
 }
 
 // readFile stores a file under the last element of its name: the rest is the client's own
 // directory.
-func (f *form) readFile(field string, part *multipart.Part) error {
-	name, err := contract.CleanName(part.FileName(), contract.StageInput)
+func (f *form) readFile(field string, part *httpwire.FormPart) error {
+	name, err := contract.CleanName(part.File, contract.StageInput)
 	if err != nil {
 		return err
 	}
 	if err := f.openSpool(); err != nil {
 		return err
 	}
-	return f.spool.Add(field, name, f.content(part), f.in.upload)
+	return f.spool.Add(field, name, httpwire.Streamed(f.ctx, part), f.in.upload)
 }
 
 // readProject stores the project that the run works on.
-func (f *form) readProject(part *multipart.Part) error {
+func (f *form) readProject(part *httpwire.FormPart) error {
 	if err := f.openSpool(); err != nil {
 		return err
 	}
-	return f.spool.AddProject(f.content(part), f.in.upload)
+	return f.spool.AddProject(httpwire.Streamed(f.ctx, part), f.in.upload)
 }
 
 func (f *form) openSpool() (err error) {
@@ -246,23 +214,4 @@ func (f *form) openSpool() (err error) {
 		f.spool, err = f.in.spools.NewSpool()
 	}
 	return err
-}
-
-// content is the content of a part that goes into a file.
-func (f *form) content(part io.Reader) io.Reader { return httpwire.Streamed(f.ctx, content{part}) }
-
-// content is the content of a file in a form. A form that ends within it is a bad request,
-// whatever error a reader makes of that.
-type content struct{ part io.Reader }
-
-func (c content) Read(p []byte) (int, error) {
-	n, err := c.part.Read(p)
-	if err != nil && !errors.Is(err, io.EOF) {
-		err = badForm(err)
-	}
-	return n, err
-}
-
-func badForm(err error) error {
-	return fault.Wrap(fault.BadRequest, err, "the form can't be read")
 }

@@ -1,5 +1,5 @@
 // Package httpwire holds what every HTTP face of AOD needs, each thing once: bounded
-// bodies, whose bytes count at a bytegate, the members of a JSON object by their exact
+// bodies, whose bytes count at a bytegate, forms part by part, the members of a JSON object by their exact
 // names, problems (RFC 9457) in both directions, idempotency keys, run ids, durations,
 // server-sent events in both directions, a server that drains before it ends, and a
 // client's transport.
