@@ -29,14 +29,11 @@ import (
 func (s *Service) Rerun(
 	ctx context.Context, id, key string, from api.Rerun,
 ) (record api.Record, joined bool, err error) {
-	old, err := s.Runs.Get(ctx, id)
+	old, given, err := s.InputOf(ctx, id)
 	if err != nil {
 		return api.Record{}, false, err
 	}
-	if err := run.CheckRerun(old); err != nil {
-		return api.Record{}, false, err
-	}
-	files, err := s.spoolInputs(id)
+	files, err := s.linked(given)
 	if err != nil {
 		return api.Record{}, false, err
 	}
@@ -103,12 +100,14 @@ func (s *Service) startOf(ctx context.Context, id string) (capsule.AgentStart, e
 	return p.Start, nil
 }
 
-// spoolInputs links the input files of a run into a spool, under their names in
-// /io/input.
-func (s *Service) spoolInputs(id string) (*spool.Spool, error) {
-	linked, err := s.NewSpool()
-	if err != nil {
-		return nil, err
+// InputOf returns a run whose input can be given again, with its input files under their names in /io/input. The
+// error is a Conflict fault where the true input isn't kept.
+func (s *Service) InputOf(ctx context.Context, id string) (record api.Record, files []spool.File, err error) {
+	if record, err = s.Runs.Get(ctx, id); err != nil {
+		return record, nil, err
+	}
+	if err := run.CheckRerun(record); err != nil {
+		return record, nil, err
 	}
 	dir := filepath.Join(s.runPath(id), "input")
 	err = filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
@@ -119,12 +118,27 @@ func (s *Service) spoolInputs(id string) (*spool.Spool, error) {
 		if err != nil {
 			return err
 		}
-		return linked.Link(path, spool.File{Name: filepath.ToSlash(name)})
+		files = append(files, spool.File{Name: filepath.ToSlash(name), Path: path})
+		return nil
 	})
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return nil, errors.Join(run.StorageFault(err), linked.Remove())
+	if errors.Is(err, os.ErrNotExist) {
+		err = nil
 	}
-	return linked, nil
+	return record, files, run.StorageFault(err)
+}
+
+// linked links files into a spool.
+func (s *Service) linked(files []spool.File) (*spool.Spool, error) {
+	into, err := s.NewSpool()
+	if err != nil {
+		return nil, err
+	}
+	for _, f := range files {
+		if err := into.Link(f.Path, f); err != nil {
+			return nil, errors.Join(run.StorageFault(err), into.Remove())
+		}
+	}
+	return into, nil
 }
 
 // takenOver is what the run of a flow begins with: steps of an earlier one, and the directory
