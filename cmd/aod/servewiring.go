@@ -125,10 +125,10 @@ func (a *app) newAPI(
 	}
 	//nolint:gocritic // it isn't made yet
 	signIn := func(ctx context.Context, token string) (signins.Session, error) { return made.SignIn(ctx, token) }
-	page, err := web.New(service,
-		web.Options{
-			Version: versionText(), NoAuth: c.NoAuth, SignIn: signIn, UploadBytes: c.UploadLimit, Logger: logger,
-		})
+	page, err := web.New(service, web.Options{
+		Version: versionText(), NoAuth: c.NoAuth, SignIn: signIn, Logger: logger,
+		UploadBytes: c.UploadLimit, PayloadBytes: c.PayloadLimit,
+	})
 	if err != nil {
 		return served{}, nil, err
 	}

@@ -17,8 +17,8 @@ var talker = map[string]string{
 	"talker/agent.yaml": "name: talker\nkind: agent\nagent: {command: [cat], mode: interactive, resume: [again]}\n",
 }
 
-// send posts a form with files: of each pair the first is a control's name, with a name of a file behind "@".
-func (p *page) send(path string, parts ...string) answer {
+// say posts a form with files: of each pair the first is a control's name, with a name of a file behind "@".
+func (p *page) say(path string, parts ...string) answer {
 	p.t.Helper()
 	var body bytes.Buffer
 	w := multipart.NewWriter(&body)
@@ -59,7 +59,7 @@ func TestAChat(t *testing.T) {
 	p.get(at).wants(t, 200, "Nothing was said yet", `name="message"`, `name="file:files" multiple`)
 
 	for range 2 { // sent twice it is one turn
-		p.send(at, "key", "k", "message", "<b>hello</b>\r\nthere", "file:files@", "", "file:files@../a.txt", "x").leads(t, strings.TrimPrefix(to, "chat/")+"#say")
+		p.say(at, "key", "k", "message", "<b>hello</b>\r\nthere", "file:files@", "", "file:files@../a.txt", "x").leads(t, strings.TrimPrefix(to, "chat/")+"#say")
 	}
 	var last api.Record
 	page, err := p.svc.Runs.List(t.Context(), api.Filter{Session: strings.TrimPrefix(to, "chat/")})
@@ -77,21 +77,21 @@ func TestAChat(t *testing.T) {
 		p.signIn(access.Read)
 		p.get(at).wants(t, 200).lacks(t, `name="message"`, "End the session")
 		p.get("/ui/chat").wants(t, 200).lacks(t, "<option>talker")
-		p.send(at, "message", "x").wants(t, 403)
+		p.say(at, "message", "x").wants(t, 403)
 		p.post(at+"/end").wants(t, 403)
 		p.post("/ui/chat", "unit", "talker").wants(t, 403)
 		p.signIn()
 	})
 	t.Run("what isn't a message is refused", func(t *testing.T) {
-		p.send(at, "input", "{").wants(t, 422)
-		p.send(at, "message", strings.Repeat("x", 2<<20)).wants(t, 413)
-		p.send(at, "message", "x", "file:nofield@f", "x").wants(t, 422)
+		p.say(at, "input", "{").wants(t, 422)
+		p.say(at, "message", strings.Repeat("x", 2<<20)).wants(t, 413)
+		p.say(at, "message", "x", "file:nofield@f", "x").wants(t, 422)
 		p.post(at, "message", "x").wants(t, 400)
-		p.send("/ui/chat/x", "message", "x").wants(t, 404)
+		p.say("/ui/chat/x", "message", "x").wants(t, 404)
 		p.get("/ui/chat/x").wants(t, 404)
 	})
 	p.post(at+"/end").leads(t, "../"+strings.TrimPrefix(to, "chat/"))
 	p.get(at).wants(t, 200, "The session has ended", "somebody ended it").lacks(t, `name="message"`)
 	p.get("/ui/chat").wants(t, 200, "Ended")
-	p.send(at, "message", "more").wants(t, 409)
+	p.say(at, "message", "more").wants(t, 409)
 }

@@ -194,3 +194,6 @@ func cleaned(text string) string {
 	}
 	return strings.Join(lines, "\n") + cut
 }
+
+// decimal is a number as short as it can be.
+func decimal(n float64) string { return strconv.FormatFloat(n, 'f', -1, 64) }

@@ -80,10 +80,10 @@ func (o operations) Oldest() (at time.Time) {
 }
 
 // UnitRows are what goes on with each unit.
-func (o operations) UnitRows() []unitRow {
-	rows := make([]unitRow, 0, len(o.Units))
+func (o operations) UnitRows() []unitFigures {
+	rows := make([]unitFigures, 0, len(o.Units))
 	for _, u := range o.Units {
-		row := unitRow{UnitStats: u, Running: u.Live[api.Status(api.Starting)] + u.Live[api.Status(api.Running)]}
+		row := unitFigures{UnitStats: u, Running: u.Live[api.Status(api.Starting)] + u.Live[api.Status(api.Running)]}
 		for outcome, n := range u.Ended {
 			switch outcome {
 			case api.Success:
@@ -99,20 +99,20 @@ func (o operations) UnitRows() []unitRow {
 	return rows
 }
 
-// unitRow is what goes on with a unit.
-type unitRow struct {
+// unitFigures is what goes on with a unit.
+type unitFigures struct {
 	api.UnitStats
 	Running, Succeeded, Failed, Cancelled int64
 }
 
 // Wait is how long a run that is accepted now waits, as far as that is known.
-func (u unitRow) Wait() string { return took(u.ExpectedWait) }
+func (u unitFigures) Wait() string { return took(u.ExpectedWait) }
 
 // Half is how long the faster half of the last runs took.
-func (u unitRow) Half() string { return took(u.P50) }
+func (u unitFigures) Half() string { return took(u.P50) }
 
 // Most is how long 19 of 20 of the last runs took at most.
-func (u unitRow) Most() string { return took(u.P95) }
+func (u unitFigures) Most() string { return took(u.P95) }
 
 // took is a number of milliseconds; 0 is not known.
 func took(ms float64) string {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"html/template"
+	"io"
 	"log/slog"
 	"net/http"
 	"net/url"
@@ -23,9 +24,10 @@ type Options struct {
 	NoAuth  bool   // nobody has to sign in
 	// SignIn signs somebody in with a token. The error is an Unauthorized fault for a wrong one.
 	SignIn func(ctx context.Context, token string) (signins.Session, error)
-	// UploadBytes bound a form with its files; 0 is 256 MiB.
-	UploadBytes int64
-	Logger      *slog.Logger // nil: nothing is logged
+	Logger *slog.Logger // nil: nothing is logged
+
+	UploadBytes  int64 // of a form with files; 0: 256 MiB
+	PayloadBytes int64 // of an input's JSON; 0: 1 MiB
 }
 
 // Page is the page of a Service. It is safe for concurrent use.
@@ -62,7 +64,7 @@ func New(svc *orchestrator.Service, opts Options) (*Page, error) {
 	if opts.Logger == nil {
 		opts.Logger = slog.New(slog.DiscardHandler)
 	}
-	opts.UploadBytes = cmp.Or(opts.UploadBytes, defaultUpload)
+	opts.UploadBytes, opts.PayloadBytes = cmp.Or(opts.UploadBytes, defaultUpload), cmp.Or(opts.PayloadBytes, 1<<20)
 	found := newAssets()
 	texts, err := parseTemplates(found)
 	if err != nil {
@@ -131,6 +133,7 @@ func guardHeaders(header http.Header) {
 
 // Refuse answers with the page of a problem. Who isn't signed in is led to where they can, and from there back.
 func (p *Page) Refuse(w http.ResponseWriter, r *http.Request, problem httpwire.Problem) {
+	p.drain(r, problem)
 	guardHeaders(w.Header())
 	f := p.newFrame(r)
 	if problem.Status == http.StatusUnauthorized && (r.Method == http.MethodGet || r.Method == http.MethodHead) {
@@ -143,6 +146,14 @@ func (p *Page) Refuse(w http.ResponseWriter, r *http.Request, problem httpwire.P
 	}
 	f.Title, f.Alone = titleOf(problem.Status), problem.Status == http.StatusUnauthorized
 	p.write(w, problem.Status, f, part{"problem", "problem", problem})
+}
+
+// drain reads what is still being sent, up to as much again as may be: a browser shows no answer before it has sent
+// all.
+func (p *Page) drain(r *http.Request, problem httpwire.Problem) {
+	if s := problem.Status; r.Method == http.MethodPost && s != http.StatusUnauthorized && s != http.StatusForbidden {
+		_, _ = io.CopyN(io.Discard, httpwire.Streamed(r.Context(), r.Body), 2*p.opts.UploadBytes)
+	}
 }
 
 func titleOf(status int) string {

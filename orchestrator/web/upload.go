@@ -2,25 +2,16 @@ package web
 
 import (
 	"context"
-	"errors"
-	"io"
-	"mime/multipart"
 	"net/url"
 	"strings"
 
-	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/capsule/contract"
 	"github.com/agent-on-demand/aod/internal/wire/httpwire"
 	"github.com/agent-on-demand/aod/orchestrator"
 	"github.com/agent-on-demand/aod/orchestrator/spool"
 )
 
-// Bounds of a form with files. The operator's setting bounds the whole.
-const (
-	maxFormParts  = 256
-	maxFormText   = contract.DefaultMaxBytes // of a text
-	defaultUpload = 256 << 20
-)
+const defaultUpload = 256 << 20 // bytes of a form with its files
 
 // filePrefix begins the names of controls for files, before the field of the input that they are for.
 const filePrefix = "file:"
@@ -30,78 +21,51 @@ type upload struct {
 	url.Values
 	files *spool.Spool // nil: there are none
 
-	svc  *orchestrator.Service
-	most int64 // bytes of the whole
+	svc   *orchestrator.Service
+	most  int64 // bytes of the whole
+	texts int64 // bytes that are left for texts
 }
 
 // readUpload reads a form with files, as it comes.
 func (p *Page) readUpload(r *request) (u upload, err error) {
-	u = upload{Values: url.Values{}, svc: p.svc, most: p.opts.UploadBytes}
+	u = upload{Values: url.Values{}, svc: p.svc, most: p.opts.UploadBytes, texts: contract.DefaultMaxBytes}
 	if err := u.svc.Room(r.ContentLength); err != nil {
 		return u, err
 	}
-	body := httpwire.BodyOf(r.Request, u.most)
-	r.Body = io.NopCloser(body)
-	parts, err := r.MultipartReader()
-	if err != nil {
-		return u, fault.Wrap(fault.BadRequest, err, "the form can't be read")
-	}
-	if err := body.Or(u.readParts(r.Context(), parts)); err != nil {
-		return u, errors.Join(err, u.files.Remove())
+	for part, err := range httpwire.FormParts(r.Request, u.most, maxFormParts) {
+		if err == nil {
+			err = u.read(r.Context(), part)
+		}
+		if err = part.Or(err); err != nil {
+			_ = u.files.Remove() // the error that led here is the one to tell
+			return u, err
+		}
 	}
 	return u, nil
 }
 
-func (u *upload) readParts(ctx context.Context, parts *multipart.Reader) error {
-	for n := 0; ; n++ {
-		part, err := parts.NextRawPart()
-		switch {
-		case errors.Is(err, io.EOF):
-			return nil
-		case err != nil:
-			return fault.Wrap(fault.BadRequest, err, "the form can't be read").WithHint("send it again")
-		case n == maxFormParts:
-			return fault.New(fault.TooLarge, "the form has more than %d parts", maxFormParts).
-				WithHint("put many files into an archive")
-		}
-		field, isFile := strings.CutPrefix(part.FormName(), filePrefix)
-		if isFile {
-			err = u.readFile(ctx, field, part)
-		} else {
-			err = u.readText(part)
-		}
-		if err != nil {
-			return err
-		}
+func (u *upload) read(ctx context.Context, part *httpwire.FormPart) error {
+	field, isFile := strings.CutPrefix(part.Name, filePrefix)
+	if isFile {
+		return u.readFile(ctx, field, part)
 	}
+	text, err := part.Text(u.texts)
+	u.texts -= int64(len(text))
+	u.Add(part.Name, string(text))
+	return err
 }
 
 // readFile stores a file. A control in which none was chosen sends one without a name.
-func (u *upload) readFile(ctx context.Context, field string, part *multipart.Part) error {
-	if part.FileName() == "" {
+func (u *upload) readFile(ctx context.Context, field string, part *httpwire.FormPart) error {
+	if part.File == "" {
 		return nil
 	}
-	name, err := contract.CleanName(part.FileName(), contract.StageInput)
+	name, err := contract.CleanName(part.File, contract.StageInput)
+	if err == nil && u.files == nil {
+		u.files, err = u.svc.NewSpool()
+	}
 	if err != nil {
 		return err
 	}
-	if u.files == nil {
-		if u.files, err = u.svc.NewSpool(); err != nil {
-			return err
-		}
-	}
 	return u.files.Add(field, name, httpwire.Streamed(ctx, part), u.most)
-}
-
-func (u *upload) readText(part *multipart.Part) error {
-	text, err := io.ReadAll(io.LimitReader(part, maxFormText+1))
-	if err != nil {
-		return fault.Wrap(fault.BadRequest, err, "the form can't be read").WithHint("send it again")
-	}
-	if len(text) > maxFormText {
-		return fault.New(fault.TooLarge, "a text of the form has more than %s", size(maxFormText)).
-			WithHint("send it as a file")
-	}
-	u.Add(part.FormName(), string(text))
-	return nil
 }

@@ -1,4 +1,5 @@
 // What lives on a page. Without it pages are whole: they are loaded again by hand.
+import { forms } from "./form.js"
 import { follow } from "./live.js"
 import { morph } from "./morph.js"
 
@@ -68,6 +69,7 @@ function choose(e) {
   if (said) said.textContent = [...boxes].filter((one) => one.checked).length + " chosen"
 }
 
+forms()
 tick()
 setInterval(tick, 1000)
 document.addEventListener("toggle", peek, true)
