@@ -25,7 +25,7 @@ const (
 	NewsUnit     NewsNoun = "unit" // its files or its switch changed
 	// NewsCursor is of no thing: whoever comes again may go on after its Seq.
 	NewsCursor NewsNoun = "cursor"
-	// NewsReset is of no thing: changes before its Seq were not told. Read the lists again, and go on with what follows.
+	// NewsReset is of no thing: changes up to its Seq weren't told. Read the lists again, then go on.
 	NewsReset NewsNoun = "reset"
 )
 

@@ -117,7 +117,8 @@ var eventLimits = httpwire.EventLimits{
 func eventOf(told httpwire.Event) (api.Event, error) {
 	seq, err := strconv.ParseInt(told.LastID, 10, 64)
 	event := api.Event{Seq: seq, Type: api.EventType(told.Name), Data: json.RawMessage(told.Data)}
-	if err != nil || seq < 0 || seq == 0 && !ofNoThing(event.Type) || told.Name == httpwire.DefaultEventName || !json.Valid(event.Data) {
+	if err != nil || seq < 0 || seq == 0 && !ofNoThing(event.Type) || told.Name == httpwire.DefaultEventName ||
+		!json.Valid(event.Data) {
 		return api.Event{}, errNotEvents
 	}
 	return event, nil

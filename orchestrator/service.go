@@ -132,7 +132,8 @@ func (s *Service) makeRooms() (err error) {
 	s.questions = s.Questions
 	s.Units, err = units.New(units.Options{
 		Home: s.path("units"), Sources: s.opts.Sources, Switched: s.store.Units, Feed: s.store.Feed, Rules: &s.rules,
-		Switches: &s.switches, Admits: s.Admits, Status: s.Figures.OfUnit, Live: s.jobs.ofUnit, Met: s.metrics.UnitMet, Logger: s.logger,
+		Switches: &s.switches, Admits: s.Admits, Status: s.Figures.OfUnit, Live: s.jobs.ofUnit, Met: s.metrics.UnitMet,
+		Logger: s.logger,
 	})
 	if err != nil {
 		return err

@@ -30,6 +30,9 @@ func (h newsHandlers) follow(c echo.Context) error {
 	if q.values.Get("after") == "" && c.Request().Header.Get("Last-Event-ID") == "" {
 		after = api.FromNow
 	}
+	if _, err := h.news.Cursor(c.Request().Context()); err != nil { // a stream that has begun could only break off
+		return err
+	}
 	return send(c, func(ctx context.Context) iter.Seq2[api.Event, error] {
 		return asEvents(h.news.Follow(ctx, filter, after))
 	})

@@ -1,5 +1,5 @@
-// Package records reads what is kept of runs: as they stand, what happens in them, their files, and the state of
-// flows. All protocols have it from here, and what a client may not know of isn't there.
+// Package records reads what is kept of runs: as they stand, what happens in them, their files, the state of flows, and
+// what changes (News). All protocols have it from here, and what a client may not know of isn't there.
 //
 // It must not know how runs are led: of a run that this process leads it has what is Live.
 //

@@ -224,7 +224,7 @@ func (r *Retention) Sweep(ctx context.Context, now time.Time) error {
 	needed, _ := r.opts.InUse()
 	err := r.opts.Units.Prune(ctx, func(name, version string) bool { return needed[name+"@"+version] })
 	_, failed := r.pruneImages(ctx, false)
-	return errors.Join(append(failures, err, failed)...)
+	return errors.Join(append(failures, err, failed, r.opts.Store.Feed.Trim(ctx))...)
 }
 
 // pruneImages removes the images that no unit and no live run needs, and returns how many they

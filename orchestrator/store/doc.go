@@ -16,11 +16,11 @@
 // A run may be an occurrence of a schedule: the two are stored in one transaction, and an occurrence once. Reads have
 // connections of their own and wait for no writer.
 //
-// Several processes may have the same file open: they wait for each other's writes. Another package sees to it that
-// only one process leads the runs.
+// Several processes may have the same file open, and wait for each other's writes; one alone leads the runs.
 //
 // Runs.Changed (list.go) lists runs by their last change, as they were when its first page was read: nextChange
-// (change.go) numbers changes in the order in which they are stored. Store.Health (store.go) remembers a damaged file.
+// (change.go) numbers them as they are stored. Triggers write the Feed, the last change of each thing. Store.Health
+// (store.go) remembers a damaged file.
 //
 // Its Go API may change with every release: see docs/stability.md.
 package store

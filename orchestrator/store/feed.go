@@ -9,7 +9,7 @@ import (
 // Gone is the FeedRow.State of what was removed.
 const Gone = "gone"
 
-// KeptChanges is how many numbers of the feed are kept: the schema has it too.
+// KeptChanges is how many of the newest numbers of the feed can be read: Trim removes the others.
 const KeptChanges = 100_000
 
 // FeedRow is the last change of a run, a question, a session or a unit.
@@ -64,6 +64,25 @@ func (f *Feed) Changed() <-chan struct{} {
 		return nil
 	}
 	return f.core.writer.fed.After()
+}
+
+// trimmedAtOnce is how many rows one write removes. Others come between two of them.
+const trimmedAtOnce = 1000
+
+// Trim removes what nobody can read any more, but for the units that there are.
+func (f *Feed) Trim(ctx context.Context) error {
+	const old = `DELETE FROM feed WHERE seq IN (SELECT seq FROM feed
+		WHERE seq < (SELECT max(seq) FROM feed) - ? AND (noun <> 'unit' OR state = 'gone') LIMIT ?)`
+	for removed := int64(trimmedAtOnce); removed == trimmedAtOnce; {
+		err := f.core.change(ctx, "trim feed", func(ctx context.Context, tx *transaction) (err error) {
+			removed, err = tx.rows(ctx, old, KeptChanges, trimmedAtOnce)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // SetUnits stores which units there are, each with a mark that differs when it has changed. A unit that isn't named is

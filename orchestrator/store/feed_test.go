@@ -60,8 +60,10 @@ func TestTheFeedHasTheLastChangeOfEachThing(t *testing.T) {
 		want   []FeedRow
 	}{
 		{"a new session", func() error { return s.Sessions.Insert(ctx, session) }, []FeedRow{aboutSession("open")}},
-		{"a new run, which is a turn", func() error { return s.Runs.Insert(ctx, r, Key{Value: "k"}) },
-			[]FeedRow{aboutRun("running", ""), aboutSession("open")}},
+		{
+			"a new run, which is a turn", func() error { return s.Runs.Insert(ctx, r, Key{Value: "k"}) },
+			[]FeedRow{aboutRun("running", ""), aboutSession("open")},
+		},
 		{"a save without a change", func() error { r.DiskBytes++; return s.Runs.Save(ctx, r, event("progress")) }, nil},
 		{"an event", func() error { return s.Events.Append(ctx, "r", event("progress")) }, nil},
 		{"a question", func() error { _, err := s.Questions.Open(ctx, q); return err }, []FeedRow{aboutQuestion("q", "open")}},
@@ -76,28 +78,38 @@ func TestTheFeedHasTheLastChangeOfEachThing(t *testing.T) {
 			return err
 		}, []FeedRow{aboutQuestion("q2", "closed")}},
 		{"a state", func() error { r.State = "failed"; return s.Runs.Save(ctx, r, event("state")) }, []FeedRow{aboutRun("failed", "")}},
-		{"an outcome, and the end of the session", func() error { return s.Sessions.SaveTurn(ctx, closed, over, event("end")) },
-			[]FeedRow{aboutSession("closed"), aboutRun("completed", "success")}},
+		{
+			"an outcome, and the end of the session", func() error { return s.Sessions.SaveTurn(ctx, closed, over, event("end")) },
+			[]FeedRow{aboutSession("closed"), aboutRun("completed", "success")},
+		},
 		{"a session that is used", func() error {
 			closed.UsedAt = epoch.Add(time.Hour)
 			return s.Sessions.Save(ctx, closed, "")
 		}, nil},
-		{"units", func() error { return s.Feed.SetUnits(ctx, map[string]string{"a": "1", "b": "1"}) },
-			[]FeedRow{aboutUnit("a", "1"), aboutUnit("b", "1")}},
+		{
+			"units", func() error { return s.Feed.SetUnits(ctx, map[string]string{"a": "1", "b": "1"}) },
+			[]FeedRow{aboutUnit("a", "1"), aboutUnit("b", "1")},
+		},
 		{"the same units", func() error { return s.Feed.SetUnits(ctx, map[string]string{"a": "1", "b": "1"}) }, nil},
 		{"another version", func() error { return s.Feed.SetUnits(ctx, map[string]string{"a": "1", "b": "2"}) }, []FeedRow{aboutUnit("b", "2")}},
 		{"a unit that is switched off", func() error { return s.Units.Disable(ctx, "b", epoch) }, []FeedRow{aboutUnit("b", "2")}},
 		{"a unit that is off", func() error { return s.Units.Disable(ctx, "b", epoch) }, nil},
 		{"a unit that is switched on", func() error { return s.Units.Enable(ctx, "b") }, []FeedRow{aboutUnit("b", "2")}},
 		{"a switch of a unit that nobody told of", func() error { return s.Units.Enable(ctx, "c") }, []FeedRow{aboutUnit("c", "")}},
-		{"units that are gone", func() error { return s.Feed.SetUnits(ctx, map[string]string{"a": "1"}) },
-			[]FeedRow{aboutUnit("b", Gone), aboutUnit("c", Gone)}},
+		{
+			"units that are gone", func() error { return s.Feed.SetUnits(ctx, map[string]string{"a": "1"}) },
+			[]FeedRow{aboutUnit("b", Gone), aboutUnit("c", Gone)},
+		},
 		{"units that were gone before", func() error { return s.Feed.SetUnits(ctx, map[string]string{"a": "1"}) }, nil},
 		{"a unit that is there again", func() error { return s.Feed.SetUnits(ctx, map[string]string{"a": "1", "b": "1"}) }, []FeedRow{aboutUnit("b", "1")}},
-		{"a run that is removed, with its questions", func() error { return s.Runs.Delete(ctx, "r") },
-			[]FeedRow{aboutQuestion("q", Gone), aboutQuestion("q2", Gone), aboutRun(Gone, "success")}},
-		{"a session that is removed", func() error { _, err := s.Sessions.Forget(ctx, epoch.Add(2*time.Hour)); return err },
-			[]FeedRow{aboutSession(Gone)}},
+		{
+			"a run that is removed, with its questions", func() error { return s.Runs.Delete(ctx, "r") },
+			[]FeedRow{aboutQuestion("q", Gone), aboutQuestion("q2", Gone), aboutRun(Gone, "success")},
+		},
+		{
+			"a session that is removed", func() error { _, err := s.Sessions.Forget(ctx, epoch.Add(2*time.Hour)); return err },
+			[]FeedRow{aboutSession(Gone)},
+		},
 		{"a run that is there again", func() error { return s.Runs.Insert(ctx, over, Key{}) }, []FeedRow{aboutRun("completed", "success")}},
 		{"a run that is refused", func() error {
 			if err := s.Runs.Insert(ctx, Run{ID: "x", Unit: "u", CreatedAt: epoch}, Key{Value: "twice"}); err != nil {
@@ -158,12 +170,17 @@ func TestTheFeedIsBoundedAndSaysWhatIsMissing(t *testing.T) {
 	run := aRun(1)
 	must(t, s.Runs.Insert(t.Context(), run, Key{}))
 	must(t, s.core.change(t.Context(), "jump", func(ctx context.Context, tx *transaction) error {
-		return tx.exec(ctx, "INSERT INTO feed (seq, noun, id) VALUES (?, 'run', 'far')", KeptChanges+999)
+		return tx.exec(ctx, "INSERT INTO feed (seq, noun, id) VALUES (?, 'run', 'far')", KeptChanges+3999)
 	}))
 	if rows, _, err := s.Feed.List(t.Context(), 0, 0); err != nil || len(rows) != 4 {
 		t.Fatalf("%+v %v", rows, err)
 	}
-	must(t, s.Runs.Insert(t.Context(), aRun(2), Key{})) // number 101,000
+	must(t, s.core.change(t.Context(), "fill", func(ctx context.Context, tx *transaction) error {
+		return tx.exec(ctx, `WITH RECURSIVE n (i) AS (SELECT 10 UNION ALL SELECT i + 1 FROM n LIMIT ?)
+			INSERT INTO feed (seq, noun, id) SELECT i, 'run', 'old' || i FROM n`, 2*trimmedAtOnce)
+	}))
+	must(t, s.Runs.Insert(t.Context(), aRun(2), Key{})) // number 104,000
+	must(t, s.Feed.Trim(t.Context()))
 	rows, whole, err := s.Feed.List(t.Context(), 0, 0)
 	must(t, err)
 	var left []string
@@ -173,7 +190,7 @@ func TestTheFeedIsBoundedAndSaysWhatIsMissing(t *testing.T) {
 	if diff := cmp.Diff([]string{"unit", "run", "run"}, left); diff != "" || whole {
 		t.Errorf("from the first on there is all: %v, %s", whole, diff)
 	}
-	for after, want := range map[int64]bool{999: false, 1000: true, KeptChanges + 1000: true, KeptChanges + 1001: false} {
+	for after, want := range map[int64]bool{3999: false, 4000: true, KeptChanges + 4000: true, KeptChanges + 4001: false} {
 		if _, whole, err := s.Feed.List(t.Context(), after, 0); whole != want || err != nil {
 			t.Errorf("after %d: whole is %v, %v", after, whole, err)
 		}

@@ -330,8 +330,7 @@ CREATE TABLE signins (
 CREATE INDEX signins_by_end ON signins (expires_at);
 
 -- What changed: each thing has one row, to which a change gives the next number. Whoever has read up to a number goes on
--- from there: see Feed, which also writes the rows of units, since these lie in files. Of the numbers the newest 100,000
--- are kept.
+-- from there: see Feed, which also writes the rows of units, since these lie in files.
 CREATE TABLE feed (
   seq     INTEGER PRIMARY KEY, -- the next is one more than the newest, which is never removed
   noun    TEXT NOT NULL, -- run, question, session or unit
@@ -344,10 +343,6 @@ CREATE TABLE feed (
   made_by TEXT NOT NULL DEFAULT '',
   UNIQUE (noun, id)
 ) STRICT;
-
-CREATE TRIGGER feed_bounded AFTER INSERT ON feed WHEN NEW.seq % 1000 = 0 BEGIN
-  DELETE FROM feed WHERE seq <= NEW.seq - 100000 AND (noun <> 'unit' OR state = 'gone');
-END;
 
 CREATE TRIGGER runs_fed AFTER INSERT ON runs BEGIN
   INSERT OR REPLACE INTO feed (noun, id, unit, parent, root, state, outcome, made_by)

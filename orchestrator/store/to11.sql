@@ -109,10 +109,6 @@ CREATE TABLE feed (
   UNIQUE (noun, id)
 ) STRICT;
 
-CREATE TRIGGER feed_bounded AFTER INSERT ON feed WHEN NEW.seq % 1000 = 0 BEGIN
-  DELETE FROM feed WHERE seq <= NEW.seq - 100000 AND (noun <> 'unit' OR state = 'gone');
-END;
-
 CREATE TRIGGER runs_fed AFTER INSERT ON runs BEGIN
   INSERT OR REPLACE INTO feed (noun, id, unit, parent, root, state, outcome, made_by)
   VALUES ('run', NEW.id, NEW.unit, NEW.parent, NEW.root, NEW.state, NEW.outcome, NEW.made_by);
