@@ -1,3 +1,371 @@
 package web
 
-func (p *Page) addQuestions() {}
+import (
+	"cmp"
+	"context"
+	"net/http"
+	"net/url"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/capsule/contract"
+	"github.com/agent-on-demand/aod/capsule/contract/form"
+	"github.com/agent-on-demand/aod/handoff"
+	"github.com/agent-on-demand/aod/internal/terminal"
+	"github.com/agent-on-demand/aod/internal/wire/httpwire"
+	"github.com/agent-on-demand/aod/orchestrator/questions"
+)
+
+func (p *Page) addQuestions() {
+	p.page("/ui/questions", p.questions)
+	p.page("/ui/questions/{id}", p.question)
+	p.run("POST /ui/questions/{id}", p.answer)
+	p.read("GET /ui/runs/{id}/state/files/", p.stateFile)
+}
+
+// askPage is how many questions a page lists, and askedShown how many of one run.
+const askPage, askedShown = 50, 100
+
+// askRow is a question in a list.
+type askRow struct {
+	api.Question
+	Is   state
+	Over string // why nobody can answer it any more, without an answer
+	On   bool   // the one that the page is about
+}
+
+// Place is where a flow or a program asks.
+func (r askRow) Place() string {
+	if r.permits() {
+		return "a permission"
+	}
+	return cmp.Or(map[api.QuestionKind]string{
+		api.QuestionInput: "to know something", api.QuestionApproval: "an approval", api.QuestionAuth: "access elsewhere",
+	}[r.Kind], r.Address)
+}
+
+// permits reports whether an agent asks to be let do something. What it shows are the names of its answers.
+func (r askRow) permits() bool {
+	return r.Kind == api.QuestionApproval && strings.HasPrefix(r.Address, "permission/")
+}
+
+// Given is the word for the answer that was given.
+func (r askRow) Given() string {
+	if r.Answered == nil {
+		return ""
+	}
+	return r.labelOf(r.Answered.Action)
+}
+
+// askList is the open questions, the oldest first.
+type askList struct {
+	Rows  []askRow
+	Next  int64   // after which there are more; 0: there are none
+	Later bool    // it isn't the first page
+	Kept  *askRow // the question that was just answered
+}
+
+func rowOfQuestion(r *request, q api.Question) askRow {
+	q.Text = terminal.Plain(q.Text) // nobody is to agree to what they can't see
+	row := askRow{Question: q, Is: state{"ask", "Waiting for a person"}}
+	late := q.Until != nil && !r.frame.now.Before(*q.Until)
+	switch {
+	case q.Answered != nil && q.Answered.Action == handoff.Reject:
+		row.Is = state{"off", "Answered"}
+	case q.Answered != nil:
+		row.Is = state{"ok", "Answered"}
+	case late || q.ClosedAt != nil && q.Until != nil && !q.ClosedAt.Before(*q.Until):
+		row.Is, row.Over = state{"late", "Timeout"}, "nobody has answered in time"
+	case q.ClosedAt != nil:
+		row.Is, row.Over = state{"off", "Closed"}, "its run ended before somebody answered"
+	}
+	return row
+}
+
+func (p *Page) openQuestions(r *request) (askList, error) {
+	after := numberOf(r, "after")
+	page, err := p.svc.Questions.List(r.Context(), questions.Filter{After: after, Limit: askPage})
+	list := askList{Later: after > 0}
+	for _, q := range page.Questions {
+		list.Rows = append(list.Rows, rowOfQuestion(r, q))
+	}
+	if page.Next != nil {
+		list.Next = *page.Next
+	}
+	return list, err
+}
+
+// questions is the inbox.
+func (p *Page) questions(r *request) (content, error) {
+	list, err := p.openQuestions(r)
+	if err != nil {
+		return content{}, err
+	}
+	if id := r.URL.Query().Get("kept"); id != "" {
+		if q, err := p.svc.Questions.Get(r.Context(), id); err == nil && q.Answered != nil {
+			row := rowOfQuestion(r, q)
+			list.Kept = &row
+		}
+	}
+	return content{
+		title: "Questions", section: "questions", follow: p.followRoots,
+		parts: []part{{"head", "questions-head", nil}, {"list", "questions-list", list}},
+	}, nil
+}
+
+// askView is a question on its page.
+type askView struct {
+	askRow
+	askList          // beside it
+	Shows   []showed // to look at
+	Form    *form.Control
+	Answers []askAnswer
+	Problem *httpwire.Problem // why an answer wasn't taken
+	By      string
+	Note    string
+	Back    string      // "run": to its run, when it is answered
+	Filled  [][2]string // of the answer's form
+}
+
+// askAnswer is a button.
+type askAnswer struct {
+	Value, Label string
+	Main         bool
+	Bare         bool // it goes without the form
+}
+
+// question is the page of one question.
+func (p *Page) question(r *request) (content, error) {
+	q, err := p.svc.Questions.Get(r.Context(), r.PathValue("id"))
+	if err != nil {
+		return content{}, err
+	}
+	v := askView{By: whoAnswers(r.Request), Back: r.URL.Query().Get("back")}
+	if v.Form = formOf(q); v.Form != nil {
+		addBlankRows(v.Form)
+	}
+	return p.questionContent(r, q, v)
+}
+
+// questionContent is the page of a question, with what somebody has filled in.
+func (p *Page) questionContent(r *request, q api.Question, v askView) (content, error) {
+	v.askRow = rowOfQuestion(r, q)
+	v.On = true
+	var err error
+	if v.askList, err = p.openQuestions(r); err != nil {
+		return content{}, err
+	}
+	for i := range v.Rows {
+		v.Rows[i].On = v.Rows[i].ID == q.ID
+	}
+	if !v.permits() {
+		v.Shows = p.showsOf(r.Context(), q)
+	}
+	v.Answers = answersOf(v.askRow)
+	if q.Answered != nil {
+		v.Filled = filledIn(q.Answered.Form)
+	}
+	c := content{
+		title: fault.Clip(v.Text, 80), section: "questions",
+		parts: []part{{"head", "questions-head", nil}, {"question", "question", v}},
+	}
+	if v.Is.Class == "ask" {
+		c.follow = p.followRoots
+	}
+	return c, nil
+}
+
+func answersOf(r askRow) []askAnswer {
+	var all []askAnswer
+	for _, value := range r.Question.Answers {
+		all = append(all, askAnswer{
+			Value: value, Label: r.labelOf(value), Main: value == handoff.Approve || value == handoff.Reply,
+			Bare: !takesForm(r.Question, value),
+		})
+	}
+	return all
+}
+
+// labelOf is what stands on the button of an answer.
+func (r askRow) labelOf(answer string) string {
+	if r.permits() {
+		if name := textIn(r.Show, answer); name != "" {
+			return terminal.Plain(fault.OneLine(name))
+		}
+	}
+	first, n := utf8.DecodeRuneInString(answer)
+	return strings.ToUpper(string(first)) + answer[n:]
+}
+
+// takesForm reports whether an answer comes with the question's form: who says no to a program fills in nothing.
+func takesForm(q api.Question, answer string) bool {
+	return q.Form != nil && (q.Kind == "" || answer != handoff.Reject)
+}
+
+// fieldOf is what a question has to be filled in; nil: nothing.
+func fieldOf(q api.Question) *form.Field {
+	if q.Form == nil {
+		return nil
+	}
+	compiled, _ := contract.Compile(q.Form)
+	if compiled == nil {
+		return nil
+	}
+	field := compiled.Form()
+	named(field)
+	return field
+}
+
+// named has files be given by their names: an answer has none of its own.
+func named(f *form.Field) {
+	if f.Kind == form.File {
+		f.Kind = form.Text
+	}
+	for _, part := range f.Fields {
+		named(part)
+	}
+	if f.Item != nil {
+		named(f.Item)
+	}
+}
+
+func formOf(q api.Question) *form.Control {
+	if field := fieldOf(q); field != nil {
+		return form.Fill(field, nil)
+	}
+	return nil
+}
+
+// addBlankRows puts empty rows into lists, so that a page without script can be filled in.
+func addBlankRows(c *form.Control) {
+	const rows = 3
+	var lists []*form.Control
+	for each := range c.All() {
+		if each.Kind == form.List {
+			lists = append(lists, each)
+		}
+	}
+	for _, list := range lists {
+		for range rows {
+			list.Add()
+		}
+	}
+}
+
+// answer gives the answer to a question, and leads to the inbox or to the question's run.
+func (p *Page) answer(w http.ResponseWriter, r *request) error {
+	fields, err := fieldsOf(w, r)
+	if err != nil {
+		return err
+	}
+	q, err := p.svc.Questions.Get(r.Context(), r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	v := askView{
+		By: strings.TrimSpace(fields.Get("by")), Back: fields.Get("back"),
+		Note: strings.TrimSpace(strings.ReplaceAll(fields.Get("note"), "\r\n", "\n")),
+	}
+	given := api.Answer{Action: fields.Get("action"), By: v.By, Note: v.Note}
+	var found []fault.Finding
+	if field := fieldOf(q); field != nil {
+		v.Form, given.Form, found = form.Read(field, form.Posted{Values: fields})
+		if !takesForm(q, given.Action) {
+			given.Form, found = nil, nil
+		}
+	}
+	if err := p.give(r.Context(), q.ID, given, found); err != nil {
+		return p.notTaken(w, r, q.ID, v, err)
+	}
+	keepWho(w, v.By)
+	if v.Back == "run" {
+		redirect(w, "../runs/"+q.Run)
+		return nil
+	}
+	redirect(w, "../questions?kept="+url.QueryEscape(q.ID))
+	return nil
+}
+
+// give has an answer stored that could be read.
+func (p *Page) give(ctx context.Context, id string, given api.Answer, found []fault.Finding) error {
+	if len(found) > 0 {
+		return fault.New(fault.Input, "what is filled in can't be read").WithFindings(found)
+	}
+	return p.svc.Questions.Answer(ctx, id, given)
+}
+
+// notTaken shows the question again with what was filled in, and why it wasn't taken: something in it is wrong, or
+// somebody else was quicker.
+func (p *Page) notTaken(w http.ResponseWriter, r *request, id string, v askView, why error) error {
+	if !fault.Is(why, fault.Input) && !fault.Is(why, fault.Conflict) {
+		return why
+	}
+	q, err := p.svc.Questions.Get(r.Context(), id) // as it is by now
+	if err != nil {
+		return err
+	}
+	problem := httpwire.ProblemOf(why)
+	if v.Form != nil {
+		contract.Place(v.Form, problem.Findings)
+		problem.Findings = v.Form.Findings // the others stand at their fields
+		addBlankRows(v.Form)
+	}
+	v.Problem = &problem
+	shows, err := p.questionContent(r, q, v)
+	if err != nil {
+		return err
+	}
+	p.ask(r)
+	r.frame.Title, r.frame.Section = shows.title, shows.section
+	p.write(w, problem.Status, r.frame, shows.parts...)
+	return nil
+}
+
+// whoCookie keeps who somebody says they are when they answer.
+const whoCookie = "aod_by"
+
+func whoAnswers(r *http.Request) string {
+	cookie, err := r.Cookie(whoCookie)
+	if err != nil {
+		return ""
+	}
+	who, err := url.QueryUnescape(cookie.Value)
+	if err != nil {
+		return ""
+	}
+	return fault.Cut(who, mostWho)
+}
+
+// mostWho is how long a name may be that is kept.
+const mostWho = 200
+
+func keepWho(w http.ResponseWriter, who string) {
+	const year = 365 * 24 * 60 * 60
+	if who == "" || len(who) > mostWho {
+		return
+	}
+	http.SetCookie(w, &http.Cookie{
+		Name: whoCookie, Value: url.QueryEscape(who), MaxAge: year, HttpOnly: true, SameSite: http.SameSiteLaxMode,
+	})
+}
+
+// runAsks is what a run has asked, with the answers.
+type runAsks struct {
+	Rows []askRow
+	More bool
+}
+
+// asksOf lists what a run has asked; without questions it is nil, and nothing is shown.
+func (p *Page) asksOf(r *request, run string) ([]part, error) {
+	page, err := p.svc.Questions.List(r.Context(), questions.Filter{Run: run, All: true, Limit: askedShown})
+	if err != nil || len(page.Questions) == 0 {
+		return nil, err
+	}
+	asks := runAsks{More: page.Next != nil}
+	for _, q := range page.Questions {
+		asks.Rows = append(asks.Rows, rowOfQuestion(r, q))
+	}
+	return []part{{"asks", "run-asks", asks}}, nil
+}

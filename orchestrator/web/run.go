@@ -154,8 +154,9 @@ func (p *Page) runSummary(r *request) (content, error) {
 	v.Tree = newTree(below, v.Record, r.frame.now)
 	v.InputIs, v.OutputIs = pretty(v.Input), pretty(v.Output)
 	v.Files = p.filesOf(r.Context(), v.Record)
-	return p.contentOf(v, part{"tree", "run-tree", v}, part{"data", "run-data", v}, part{"files", "run-files", v},
-		part{"attempts", "run-attempts", v}), nil
+	parts, err := p.asksOf(r, v.ID)
+	return p.contentOf(v, append(parts, part{"tree", "run-tree", v}, part{"data", "run-data", v},
+		part{"files", "run-files", v}, part{"attempts", "run-attempts", v})...), err
 }
 
 // prettyBytes is how much of a JSON document is shown.
