@@ -1,7 +1,6 @@
 package web
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"net/http"
@@ -9,6 +8,7 @@ import (
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/orchestrator/web/preview"
 )
 
 func (p *Page) addRun() {
@@ -167,14 +167,11 @@ func pretty(raw json.RawMessage) string {
 	if len(raw) == 0 || string(raw) == "null" {
 		return ""
 	}
-	var text bytes.Buffer
-	if json.Indent(&text, raw, "", "  ") != nil {
-		return ""
+	text := preview.Indent(raw)
+	if len(text) > prettyBytes {
+		return fault.Cut(text, prettyBytes) + "\n… (" + size(int64(len(text)-prettyBytes)) + " more: see the record)"
 	}
-	if text.Len() > prettyBytes {
-		return text.String()[:prettyBytes] + "\n… (" + size(int64(text.Len()-prettyBytes)) + " more: see the record)"
-	}
-	return text.String()
+	return text
 }
 
 func (p *Page) runRecord(r *request) (content, error) {

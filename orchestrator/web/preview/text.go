@@ -26,13 +26,24 @@ func document(text, named string) Preview {
 	case indentedSize(raw) > maxIndented:
 		p.Kind, p.Note = JSON, "not indented: it would be too long"
 	default:
-		var indented bytes.Buffer
-		if json.Indent(&indented, bytes.TrimSpace(raw), "", "  ") == nil {
-			p.Text = indented.String()
-		}
-		p.Kind = JSON
+		p.Kind, p.Text = JSON, Indent(bytes.TrimSpace(raw))
 	}
 	return p
+}
+
+// Indent returns JSON with its lines: as it is where they would take more than 1 MiB, and "" of what isn't JSON.
+func Indent(raw []byte) string {
+	switch {
+	case !json.Valid(raw):
+		return ""
+	case indentedSize(raw) > maxIndented:
+		return string(raw)
+	}
+	var text bytes.Buffer
+	if json.Indent(&text, raw, "", "  ") != nil {
+		return ""
+	}
+	return text.String()
 }
 
 // indentedSize is at least as many bytes as valid JSON takes when it is indented: by its depth, each byte can become
