@@ -48,7 +48,7 @@ func (v runView) Tabs() []tab {
 		all = append(all, tab{"models", "/models", "Model calls", num(v.Models.Calls)})
 	}
 	if v.Changes != nil {
-		all = append(all, tab{"changes", "/changes", "Changes", ""})
+		all = append(all, tab{"changes", "/changes", "Changes", num(int64(v.Changes.Files))})
 	}
 	return append(all, tab{"log", "/log", "Log", ""}, tab{"events", "/events", "Events", ""},
 		tab{"record", "/record", "Record", ""})
