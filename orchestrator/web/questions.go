@@ -5,6 +5,7 @@ import (
 	"context"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -144,7 +145,6 @@ func (p *Page) question(r *request) (content, error) {
 	}
 	v := askView{By: whoAnswers(r.Request), Back: r.URL.Query().Get("back")}
 	if v.Form = formOf(q); v.Form != nil {
-		addBlankRows(v.Form)
 	}
 	return p.questionContent(r, q, v)
 }
@@ -214,20 +214,20 @@ func fieldOf(q api.Question) *form.Field {
 		return nil
 	}
 	field := compiled.Form()
-	named(field)
+	filesByName(field)
 	return field
 }
 
-// named has files be given by their names: an answer has none of its own.
-func named(f *form.Field) {
+// filesByName has files be given by their names: an answer has none of its own.
+func filesByName(f *form.Field) {
 	if f.Kind == form.File {
 		f.Kind = form.Text
 	}
 	for _, part := range f.Fields {
-		named(part)
+		filesByName(part)
 	}
 	if f.Item != nil {
-		named(f.Item)
+		filesByName(f.Item)
 	}
 }
 
@@ -236,22 +236,6 @@ func formOf(q api.Question) *form.Control {
 		return form.Fill(field, nil)
 	}
 	return nil
-}
-
-// addBlankRows puts empty rows into lists, so that a page without script can be filled in.
-func addBlankRows(c *form.Control) {
-	const rows = 3
-	var lists []*form.Control
-	for each := range c.All() {
-		if each.Kind == form.List {
-			lists = append(lists, each)
-		}
-	}
-	for _, list := range lists {
-		for range rows {
-			list.Add()
-		}
-	}
 }
 
 // answer gives the answer to a question, and leads to the inbox or to the question's run.
@@ -271,7 +255,10 @@ func (p *Page) answer(w http.ResponseWriter, r *request) error {
 	given := api.Answer{Action: fields.Get("action"), By: v.By, Note: v.Note}
 	var found []fault.Finding
 	if field := fieldOf(q); field != nil {
-		v.Form, given.Form, found = form.Read(field, form.Posted{Values: fields})
+		v.Form, given.Form, found = form.Read(field, form.Posted{Values: renamed(fields)})
+		if editRows(v.Form, fields) {
+			return p.showAgain(w, r, q, v, http.StatusOK)
+		}
 		if !takesForm(q, given.Action) {
 			given.Form, found = nil, nil
 		}
@@ -286,6 +273,42 @@ func (p *Page) answer(w http.ResponseWriter, r *request) error {
 	}
 	redirect(w, "../questions?kept="+url.QueryEscape(q.ID))
 	return nil
+}
+
+// renamed are the values of a form by the names that its controls have here.
+func renamed(fields url.Values) url.Values {
+	all := url.Values{}
+	for name, values := range fields {
+		all[unnamed.Replace(name)] = values
+	}
+	return all
+}
+
+// editRows adds a row to a list, or takes one away, as one of the form's buttons says. It reports whether one did.
+func editRows(root *form.Control, values url.Values) bool {
+	add, less := values.Get("add"), values.Get("less")
+	if at := root.At(add); add != "" && at.Pointer == add {
+		at.Add()
+	}
+	if less == "" {
+		return add != ""
+	}
+	list := root.At(less[:max(strings.LastIndex(less, "/"), 0)])
+	list.Parts = slices.DeleteFunc(list.Parts, func(c *form.Control) bool { return c.Pointer == less })
+	return true
+}
+
+// Widgets are the controls of the question's form.
+func (v askView) Widgets() []widget {
+	if v.Form == nil {
+		return nil
+	}
+	in := &unitForm{Root: v.Form}
+	in.open()
+	if v.Form.Kind != form.Object {
+		return []widget{in.Whole()}
+	}
+	return in.Whole().Parts()
 }
 
 // give has an answer stored that could be read.
@@ -310,16 +333,20 @@ func (p *Page) notTaken(w http.ResponseWriter, r *request, id string, v askView,
 	if v.Form != nil {
 		contract.Place(v.Form, problem.Findings)
 		problem.Findings = v.Form.Findings // the others stand at their fields
-		addBlankRows(v.Form)
 	}
 	v.Problem = &problem
+	return p.showAgain(w, r, q, v, problem.Status)
+}
+
+// showAgain shows the question with what was filled in.
+func (p *Page) showAgain(w http.ResponseWriter, r *request, q api.Question, v askView, status int) error {
 	shows, err := p.questionContent(r, q, v)
 	if err != nil {
 		return err
 	}
 	p.ask(r)
 	r.frame.Title, r.frame.Section = shows.title, shows.section
-	p.write(w, problem.Status, r.frame, shows.parts...)
+	p.write(w, status, r.frame, shows.parts...)
 	return nil
 }
 

@@ -61,9 +61,13 @@ func TestAQuestionIsAnsweredOnItsPage(t *testing.T) {
 	run, id := p.ask("<script>alert(1)</script>")
 	at := "/ui/questions/" + id
 	p.get("/ui/questions").wants(t, 200, "Send &lt;script&gt;alert(1)&lt;/script&gt;?", `href="./questions/`+id, "asks, approve")
-	p.get(at).wants(t, 200, "Dear\nall,\uFFFD", "<li>greet them</li><li>&lt;i&gt;thank&lt;/i&gt; them</li>", `name="/copies"`, `name="/words/2"`, `value="approve">Approve`, `value="reject"`, `href="../runs/`+run)
+	p.get(at).wants(t, 200, "Dear\nall,\uFFFD", "<li>greet them</li><li>&lt;i&gt;thank&lt;/i&gt; them</li>", `name="/copies"`, `name="add" value="/words"`, `value="approve">Approve`, `value="reject"`, `href="../runs/`+run)
 	p.get("/ui/runs/"+run).wants(t, 200, "Questions to people", "../questions/"+id+"?back=run")
 
+	t.Run("a list takes and loses rows without script", func(t *testing.T) {
+		p.post(at, "add", "/words", "/words/0", "first").wants(t, 200, `value="first"`, `name="/words/1"`)
+		p.post(at, "less", "/words/0", "/words/0", "first", "/words/1", "second").wants(t, 200, `value="second"`).lacks(t, `value="first"`)
+	})
 	t.Run("what is wrong stands at its field, and the rest stays", func(t *testing.T) {
 		a := p.post(at, "action", "approve", "/copies", "12", "/words/1", "x<y", "note", "it\r\nwill do", "by", "Ann").wants(t, 422, `value="12"`, "x&lt;y", "it\nwill do", `value="Ann"`, `aria-invalid="true"`)
 		if strings.Contains(a.body, "<h1>This") {
