@@ -81,16 +81,16 @@ func newPicture(f *Flow, steps []Step) *picture {
 // scope draws a graph into an area, and returns the box where it starts.
 func (p *picture) scope(in *area, g *Scope, prefix string) int {
 	ids := map[string]int{}
-	for _, name := range g.inOrder() {
+	for _, name := range g.InOrder() {
 		ids[name] = p.node(in, g.Nodes[name], prefix+name)
 	}
-	for _, name := range g.inOrder() {
-		for _, e := range g.Nodes[name].Next.edges() {
-			if e.target == End && ids[End] == 0 {
+	for _, name := range g.InOrder() {
+		for _, e := range g.Nodes[name].Next.Edges() {
+			if e.Target == End && ids[End] == 0 {
 				ids[End] = p.box(in, box{name: End, shape: ends})
 			}
 			p.lines = append(p.lines,
-				line{ids[name], ids[e.target], e.action, e.action == Error || e.action == TimedOut})
+				line{ids[name], ids[e.Target], e.Action, e.Action == Error || e.Action == TimedOut})
 		}
 	}
 	return ids[g.Start]
@@ -180,22 +180,26 @@ func asWritten(t *expr.Template) string {
 	return string(letters)
 }
 
-type edge struct{ action, target string }
+// Edge leads from a node on.
+type Edge struct {
+	Action string // "": all that have no edge of their own
+	Target string // End, or a node
+}
 
-// edges are the edges of a node, by their actions; that of all actions has none.
-func (n Next) edges() []edge {
-	var out []edge
+// Edges are the edges of a node, by their actions. A node without any ends its scope.
+func (n Next) Edges() []Edge {
+	var out []Edge
 	if n.Always != "" {
-		out = append(out, edge{"", n.Always})
+		out = append(out, Edge{"", n.Always})
 	}
 	for _, action := range slices.Sorted(maps.Keys(n.ByAction)) {
-		out = append(out, edge{action, n.ByAction[action]})
+		out = append(out, Edge{action, n.ByAction[action]})
 	}
 	return out
 }
 
-// inOrder returns the nodes' names, each after one that leads to it where there is such a one.
-func (g *Scope) inOrder() []string {
+// InOrder returns the nodes' names, each after one that leads to it where there is such a one.
+func (g *Scope) InOrder() []string {
 	seen := map[string]bool{"": true, End: true}
 	var out []string
 	for _, first := range append([]string{g.Start}, slices.Sorted(maps.Keys(g.Nodes))...) {
@@ -206,8 +210,8 @@ func (g *Scope) inOrder() []string {
 			}
 			seen[name] = true
 			out = append(out, name)
-			for _, e := range g.Nodes[name].Next.edges() {
-				queue = append(queue, e.target)
+			for _, e := range g.Nodes[name].Next.Edges() {
+				queue = append(queue, e.Target)
 			}
 		}
 	}
@@ -284,7 +288,7 @@ type tree struct {
 }
 
 func (t *tree) scope(g *Scope, path, indent string) {
-	names := g.inOrder()
+	names := g.InOrder()
 	for i, name := range names {
 		t.node(g.Nodes[name], path+name, indent, i == len(names)-1)
 	}
@@ -316,11 +320,11 @@ func (t *tree) node(n *Node, path, indent string, last bool) {
 // text is where a node leads, in a few words.
 func (n Next) text() string {
 	var parts []string
-	for _, e := range n.edges() {
-		if e.action == "" {
-			parts = append(parts, e.target)
+	for _, e := range n.Edges() {
+		if e.Action == "" {
+			parts = append(parts, e.Target)
 		} else {
-			parts = append(parts, e.action+": "+e.target)
+			parts = append(parts, e.Action+": "+e.Target)
 		}
 	}
 	if parts == nil {
