@@ -66,6 +66,61 @@ func StateOf(dir string, input json.RawMessage, steps []flow.Step) (api.FlowStat
 	return shown, err
 }
 
+// Beginning is what a rerun of a flow from a step begins with.
+type Beginning struct {
+	Taken []api.Step    // that are taken over
+	State api.FlowState // before the step; of one in a sub-flow without what that was given
+	Sets  bool          // values of the state can be set before the step
+}
+
+// Before returns what a rerun from a step, or from api.RerunFailed, begins with: by the newest version of the unit, as
+// the rerun goes. Where that would be refused, the error says why.
+func (f *Flows) Before(ctx context.Context, id, from string) (b Beginning, err error) {
+	record, err := f.runs.Get(ctx, id)
+	if err != nil {
+		return b, err
+	}
+	u, err := f.units.Get(ctx, record.Unit)
+	if err != nil {
+		return b, err
+	}
+	graph := capsule.GraphOf(u.Definition)
+	if graph == nil {
+		return b, noFlow()
+	}
+	steps, err := Steps(ctx, f.runs.opts.Steps, id)
+	if err != nil {
+		return b, err
+	}
+	if from == api.RerunFailed {
+		steps = graph.FromFailed(steps)
+	} else if steps, err = graph.From(steps, from); err != nil {
+		return b, err
+	}
+	for _, step := range steps {
+		shown, err := Shown(step)
+		if err != nil {
+			return b, err
+		}
+		b.Taken = append(b.Taken, shown)
+	}
+	_, err = graph.Set(from, nil)
+	b.Sets = err == nil
+	b.State, err = StateOf(filepath.Join(f.runs.dir(id), layout.State), record.Input, around(steps, from))
+	return b, err
+}
+
+// around returns the steps whose scope is that of an address or around it, as steps of one scope.
+func around(steps []flow.Step, address string) (out []flow.Step) {
+	for _, step := range steps {
+		scope := step.Address[:strings.LastIndexByte(step.Address, '/')+1]
+		if step.Address = strings.TrimPrefix(step.Address, scope); strings.HasPrefix(address, scope) {
+			out = append(out, step)
+		}
+	}
+	return out
+}
+
 // Graph returns the graph of a flow's run, in the version that runs. A run of another unit is a
 // Conflict fault.
 func (f *Flows) Graph(ctx context.Context, id string) (*flow.Flow, error) {
