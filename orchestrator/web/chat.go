@@ -18,7 +18,7 @@ import (
 )
 
 func (p *Page) addChat() {
-	c := chats{p}
+	c := chats{runPages{p}}
 	p.page("/ui/chat", c.list)
 	p.page("/ui/chat/{id}", c.show)
 	p.run("POST /ui/chat", c.begin)
@@ -27,7 +27,7 @@ func (p *Page) addChat() {
 }
 
 // chats are the pages of sessions.
-type chats struct{ *Page }
+type chats struct{ runPages }
 
 // chatList is the list of sessions.
 type chatList struct {

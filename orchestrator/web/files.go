@@ -20,7 +20,7 @@ type fileView struct {
 const mostPreviews = 20
 
 // filesOf are the files of a run, with previews of the first.
-func (p *Page) filesOf(ctx context.Context, record api.Record) []fileView {
+func (p runPages) filesOf(ctx context.Context, record api.Record) []fileView {
 	all := make([]fileView, 0, len(record.Files))
 	for i, f := range record.Files {
 		view := fileView{File: f, Run: record.ID}
@@ -34,7 +34,7 @@ func (p *Page) filesOf(ctx context.Context, record api.Record) []fileView {
 	return all
 }
 
-func (p *Page) previewOf(ctx context.Context, run string, f api.File) preview.Preview {
+func (p runPages) previewOf(ctx context.Context, run string, f api.File) preview.Preview {
 	file, _, err := p.svc.Files.Open(ctx, run, f.Name)
 	if err != nil {
 		return preview.Preview{Reason: "it can't be opened any more"}
@@ -76,7 +76,7 @@ func (v runView) PlainFiles() (plain []fileView) {
 }
 
 // runFile answers with a file, to be saved or as a picture.
-func (p *Page) runFile(w http.ResponseWriter, r *request) error {
+func (p runPages) runFile(w http.ResponseWriter, r *request) error {
 	name := strings.TrimPrefix(r.URL.Path, "/ui/runs/"+r.PathValue("id")+"/files/")
 	file, info, err := p.svc.Files.Open(r.Context(), r.PathValue("id"), name)
 	if err != nil {

@@ -71,7 +71,7 @@ func (f *frame) May(scope string) bool { return f.may(access.Scope(scope)) }
 
 // ask sets how many questions are open, and whether there are sessions, as the menu shows it.
 func (p *Page) ask(r *request) {
-	r.frame.Chat = chats{p}.exist(r.Context())
+	r.frame.Chat = chats{runPages{p}}.exist(r.Context())
 	const most = 100
 	page, err := p.svc.Questions.List(r.Context(), questions.Filter{Limit: most})
 	if err == nil && len(page.Questions) > 0 {

@@ -42,6 +42,9 @@ type Page struct {
 
 	hasChats atomic.Bool  // there is something to chat with, or was
 	chatsAt  atomic.Int64 // when that was found out, in nanoseconds of Unix
+
+	items   itemCounts
+	figured figured
 }
 
 // Route is an address of the page, and what who asks for it needs.
@@ -78,8 +81,8 @@ func New(svc *orchestrator.Service, opts Options) (*Page, error) {
 	p.open("POST /ui/view", p.keepView)
 	p.read("GET /ui/live", p.live)
 	for _, add := range []func(){
-		p.addRuns, p.addRun, p.addRunLog, p.addRunFlow, p.addRunModels, p.addRunChanges, p.addUnits, p.addQuestions, p.addOperations,
-		p.addChat,
+		runPages{p}.addRuns, runPages{p}.addRun, runPages{p}.addRunLog, flowPages{runPages{p}}.addRunFlow, modelPages{runPages{p}}.addRunModels,
+		changePages{runPages{p}}.addRunChanges, unitPages{p}.addUnits, questionPages{p}.addQuestions, p.addOperations, p.addChat,
 	} {
 		add()
 	}

@@ -19,7 +19,10 @@ import (
 	"github.com/agent-on-demand/aod/orchestrator/questions"
 )
 
-func (p *Page) addQuestions() {
+// questionPages are the pages of what runs ask people.
+type questionPages struct{ *Page }
+
+func (p questionPages) addQuestions() {
 	p.page("/ui/questions", p.questions)
 	p.page("/ui/questions/{id}", p.question)
 	p.run("POST /ui/questions/{id}", p.answer)
@@ -85,7 +88,7 @@ func rowOfQuestion(r *request, q api.Question) askRow {
 	return row
 }
 
-func (p *Page) openQuestions(r *request) (askList, error) {
+func (p questionPages) openQuestions(r *request) (askList, error) {
 	after := numberOf(r, "after")
 	page, err := p.svc.Questions.List(r.Context(), questions.Filter{After: after, Limit: askPage})
 	list := askList{Later: after > 0}
@@ -99,7 +102,7 @@ func (p *Page) openQuestions(r *request) (askList, error) {
 }
 
 // questions is the inbox.
-func (p *Page) questions(r *request) (content, error) {
+func (p questionPages) questions(r *request) (content, error) {
 	list, err := p.openQuestions(r)
 	if err != nil {
 		return content{}, err
@@ -138,7 +141,7 @@ type askAnswer struct {
 }
 
 // question is the page of one question.
-func (p *Page) question(r *request) (content, error) {
+func (p questionPages) question(r *request) (content, error) {
 	q, err := p.svc.Questions.Get(r.Context(), r.PathValue("id"))
 	if err != nil {
 		return content{}, err
@@ -150,7 +153,7 @@ func (p *Page) question(r *request) (content, error) {
 }
 
 // questionContent is the page of a question, with what somebody has filled in.
-func (p *Page) questionContent(r *request, q api.Question, v askView) (content, error) {
+func (p questionPages) questionContent(r *request, q api.Question, v askView) (content, error) {
 	v.askRow = rowOfQuestion(r, q)
 	v.On = true
 	var err error
@@ -204,8 +207,8 @@ func takesForm(q api.Question, answer string) bool {
 	return q.Form != nil && (q.Kind == "" || answer != handoff.Reject)
 }
 
-// fieldOf is what a question has to be filled in; nil: nothing.
-func fieldOf(q api.Question) *form.Field {
+// formFieldOf is what a question has to be filled in; nil: nothing.
+func formFieldOf(q api.Question) *form.Field {
 	if q.Form == nil {
 		return nil
 	}
@@ -232,14 +235,14 @@ func filesByName(f *form.Field) {
 }
 
 func formOf(q api.Question) *form.Control {
-	if field := fieldOf(q); field != nil {
+	if field := formFieldOf(q); field != nil {
 		return form.Fill(field, nil)
 	}
 	return nil
 }
 
 // answer gives the answer to a question, and leads to the inbox or to the question's run.
-func (p *Page) answer(w http.ResponseWriter, r *request) error {
+func (p questionPages) answer(w http.ResponseWriter, r *request) error {
 	fields, err := fieldsOf(w, r)
 	if err != nil {
 		return err
@@ -254,7 +257,7 @@ func (p *Page) answer(w http.ResponseWriter, r *request) error {
 	}
 	given := api.Answer{Action: fields.Get("action"), By: v.By, Note: v.Note}
 	var found []fault.Finding
-	if field := fieldOf(q); field != nil {
+	if field := formFieldOf(q); field != nil {
 		v.Form, given.Form, found = form.Read(field, form.Posted{Values: renamed(fields)})
 		if editRows(v.Form, fields) {
 			return p.showAgain(w, r, q, v, http.StatusOK)
@@ -312,7 +315,7 @@ func (v askView) Widgets() []widget {
 }
 
 // give has an answer stored that could be read.
-func (p *Page) give(ctx context.Context, id string, given api.Answer, found []fault.Finding) error {
+func (p questionPages) give(ctx context.Context, id string, given api.Answer, found []fault.Finding) error {
 	if len(found) > 0 {
 		return fault.New(fault.Input, "what is filled in can't be read").WithFindings(found)
 	}
@@ -321,7 +324,7 @@ func (p *Page) give(ctx context.Context, id string, given api.Answer, found []fa
 
 // notTaken shows the question again with what was filled in, and why it wasn't taken: something in it is wrong, or
 // somebody else was quicker.
-func (p *Page) notTaken(w http.ResponseWriter, r *request, id string, v askView, why error) error {
+func (p questionPages) notTaken(w http.ResponseWriter, r *request, id string, v askView, why error) error {
 	if !fault.Is(why, fault.Input) && !fault.Is(why, fault.Conflict) {
 		return why
 	}
@@ -339,7 +342,7 @@ func (p *Page) notTaken(w http.ResponseWriter, r *request, id string, v askView,
 }
 
 // showAgain shows the question with what was filled in.
-func (p *Page) showAgain(w http.ResponseWriter, r *request, q api.Question, v askView, status int) error {
+func (p questionPages) showAgain(w http.ResponseWriter, r *request, q api.Question, v askView, status int) error {
 	shows, err := p.questionContent(r, q, v)
 	if err != nil {
 		return err
@@ -385,7 +388,7 @@ type runAsks struct {
 }
 
 // asksOf lists what a run has asked; without questions it is nil, and nothing is shown.
-func (p *Page) asksOf(r *request, run string) ([]part, error) {
+func (p questionPages) asksOf(r *request, run string) ([]part, error) {
 	page, err := p.svc.Questions.List(r.Context(), questions.Filter{Run: run, All: true, Limit: askedShown})
 	if err != nil || len(page.Questions) == 0 {
 		return nil, err

@@ -35,7 +35,7 @@ type showedFile struct {
 }
 
 // showsOf is what a question shows, in the order in which it was written.
-func (p *Page) showsOf(ctx context.Context, q api.Question) []showed {
+func (p questionPages) showsOf(ctx context.Context, q api.Question) []showed {
 	var all []showed
 	names := p.stateNames(ctx, q)
 	for name, value := range strictjson.Members(q.Show) {
@@ -50,7 +50,7 @@ func (p *Page) showsOf(ctx context.Context, q api.Question) []showed {
 }
 
 // stateNames are the names of the files in the state of a question's flow, by their digests.
-func (p *Page) stateNames(ctx context.Context, q api.Question) map[string]string {
+func (p questionPages) stateNames(ctx context.Context, q api.Question) map[string]string {
 	names := map[string]string{}
 	if !bytes.Contains(q.Show, []byte(`"$file"`)) {
 		return names
@@ -161,7 +161,7 @@ func filledIn(object []byte) [][2]string {
 }
 
 // stateFile answers with a file of a flow's state, to be saved or as a picture.
-func (p *Page) stateFile(w http.ResponseWriter, r *request) error {
+func (p questionPages) stateFile(w http.ResponseWriter, r *request) error {
 	id := r.PathValue("id")
 	file, info, err := p.svc.Flows.OpenStateFile(r.Context(), id, strings.TrimPrefix(r.URL.Path, "/ui/runs/"+id+"/state/files/"))
 	if err != nil {

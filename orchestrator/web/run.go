@@ -11,14 +11,13 @@ import (
 	"github.com/agent-on-demand/aod/orchestrator/web/preview"
 )
 
-func (p *Page) addRun() {
+func (p runPages) addRun() {
 	p.page("/ui/runs/{id}", p.runSummary)
 	p.page("/ui/runs/{id}/events", p.runEvents)
 	p.page("/ui/runs/{id}/record", p.runRecord)
 	p.read("GET /ui/runs/{id}/peek", p.peek)
 	p.read("GET /ui/runs/{id}/files/", p.runFile)
 	p.run("POST /ui/runs/{id}/cancel", p.cancelRun)
-	p.run("POST /ui/runs/{id}/again", p.runAgain)
 }
 
 // runView is what the head of each page of a run shows.
@@ -71,6 +70,14 @@ func (v runView) Attempt() int { return v.Retries + 1 }
 // MostAttempts is how many there may be.
 func (v runView) MostAttempts() int { return max(v.MaxRetries, v.Retries) + 1 }
 
+// Broken is the step at which a flow failed; "": it didn't, or elsewhere.
+func (v runView) Broken() string {
+	if v.Error == nil || v.Flow == nil || !v.Ended {
+		return ""
+	}
+	return v.Error.Step
+}
+
 // QueueText says how long the run waited for its turn.
 func (v runView) QueueText() string {
 	if v.Timings.Queue < 1 {
@@ -94,7 +101,7 @@ func spent(of *api.ModelUsage) *api.ModelTotal {
 }
 
 // runOf reads a run for one of its pages.
-func (p *Page) runOf(r *request, tab string) (runView, error) {
+func (p runPages) runOf(r *request, tab string) (runView, error) {
 	record, err := p.svc.Runs.Get(r.Context(), r.PathValue("id"))
 	if err != nil {
 		return runView{}, err
@@ -114,7 +121,7 @@ func (p *Page) runOf(r *request, tab string) (runView, error) {
 }
 
 // contentOf is a page of a run: its head, and what the page is for.
-func (p *Page) contentOf(v runView, parts ...part) content {
+func (p runPages) contentOf(v runView, parts ...part) content {
 	c := content{
 		title: v.Unit + " " + wordOf(v.Is), section: "runs",
 		parts: append([]part{{"head", "run-head", v}, {"facts", "run-facts", v}}, parts...),
@@ -142,7 +149,7 @@ func wordOf(is state) string {
 	return map[string]string{"ok": "succeeded", "bad": "failed"}[is.Class]
 }
 
-func (p *Page) runSummary(r *request) (content, error) {
+func (p runPages) runSummary(r *request) (content, error) {
 	v, err := p.runOf(r, "summary")
 	if err != nil {
 		return content{}, err
@@ -154,7 +161,7 @@ func (p *Page) runSummary(r *request) (content, error) {
 	v.Tree = newTree(below, v.Record, r.frame.now)
 	v.InputIs, v.OutputIs = pretty(v.Input), pretty(v.Output)
 	v.Files = p.filesOf(r.Context(), v.Record)
-	parts, err := p.asksOf(r, v.ID)
+	parts, err := questionPages{p.Page}.asksOf(r, v.ID)
 	return p.contentOf(v, append(parts, part{"tree", "run-tree", v}, part{"data", "run-data", v},
 		part{"files", "run-files", v}, part{"attempts", "run-attempts", v})...), err
 }
@@ -174,7 +181,7 @@ func pretty(raw json.RawMessage) string {
 	return text
 }
 
-func (p *Page) runRecord(r *request) (content, error) {
+func (p runPages) runRecord(r *request) (content, error) {
 	v, err := p.runOf(r, "record")
 	if err != nil {
 		return content{}, err
@@ -187,7 +194,7 @@ func (p *Page) runRecord(r *request) (content, error) {
 }
 
 // peek answers with what a called run was given and gave, as a piece for its place in the tree.
-func (p *Page) peek(w http.ResponseWriter, r *request) error {
+func (p runPages) peek(w http.ResponseWriter, r *request) error {
 	v, err := p.runOf(r, "")
 	if err != nil {
 		return err
@@ -202,32 +209,11 @@ func (p *Page) peek(w http.ResponseWriter, r *request) error {
 	return nil
 }
 
-func (p *Page) cancelRun(w http.ResponseWriter, r *request) error {
+func (p runPages) cancelRun(w http.ResponseWriter, r *request) error {
 	if err := p.actOnRun(r.Context(), r.PathValue("id"), "cancel", ""); err != nil {
 		return err
 	}
 	redirect(w, "../"+r.PathValue("id"))
-	return nil
-}
-
-// runAgain does a run again as it was, or a flow from one of its steps.
-func (p *Page) runAgain(w http.ResponseWriter, r *request) error {
-	form, err := fieldsOf(w, r)
-	if err != nil {
-		return err
-	}
-	from := api.Rerun{From: form.Get("from")}
-	if set := form.Get("set"); set != "" {
-		if !json.Valid([]byte(set)) {
-			return fault.New(fault.Input, "what is to be set isn't JSON").WithHint(`such as {"topic": "ferries"}`)
-		}
-		from.Set = json.RawMessage(set)
-	}
-	record, _, err := p.svc.Rerun(r.Context(), r.PathValue("id"), form.Get("key"), from)
-	if err != nil {
-		return err
-	}
-	redirect(w, "../"+record.ID)
 	return nil
 }
 
@@ -248,7 +234,7 @@ type eventList struct {
 	Next int64 // after which there may be more; 0: that was the last
 }
 
-func (p *Page) runEvents(r *request) (content, error) {
+func (p runPages) runEvents(r *request) (content, error) {
 	v, err := p.runOf(r, "events")
 	if err != nil {
 		return content{}, err

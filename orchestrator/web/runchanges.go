@@ -14,7 +14,10 @@ import (
 	"github.com/agent-on-demand/aod/internal/wire/httpwire"
 )
 
-func (p *Page) addRunChanges() {
+// changePages are the pages of what runs made of their workspaces.
+type changePages struct{ runPages }
+
+func (p changePages) addRunChanges() {
 	p.page("/ui/runs/{id}/changes", p.runChanges)
 	p.read("GET /ui/runs/{id}/changes.patch", p.savePatch)
 }
@@ -57,7 +60,7 @@ func (r changeRow) Word() string {
 }
 
 // runChanges is the page of a run's changes, or of one changed file.
-func (p *Page) runChanges(r *request) (content, error) {
+func (p changePages) runChanges(r *request) (content, error) {
 	v, err := p.runOf(r, "changes")
 	if err != nil {
 		return content{}, err
@@ -81,7 +84,7 @@ func (p *Page) runChanges(r *request) (content, error) {
 }
 
 // changesOf reads the list of a run's changes.
-func (p *Page) changesOf(r *request, id string) (found api.Changes, err error) {
+func (p changePages) changesOf(r *request, id string) (found api.Changes, err error) {
 	list, err := p.svc.Files.Changes(r.Context(), id)
 	if err != nil {
 		return found, err
@@ -141,7 +144,7 @@ func opsText(ops map[string]int64) string {
 }
 
 // addDiffs puts what the patch says to the files. Those to look at first have the first lines of what is shown.
-func (p *Page) addDiffs(r *request, view *changesView) error {
+func (p changePages) addDiffs(r *request, view *changesView) error {
 	patch, most, err := p.openPatch(r, view.ID, view.One)
 	if err != nil {
 		return err
@@ -177,7 +180,7 @@ func (f *fileDiff) join(more *fileDiff) {
 	f.Binary = f.Binary || more.Binary
 }
 
-func (p *Page) openPatch(r *request, id, name string) (io.ReadSeekCloser, diffBounds, error) {
+func (p changePages) openPatch(r *request, id, name string) (io.ReadSeekCloser, diffBounds, error) {
 	if name != "" {
 		patch, err := p.svc.Files.PatchOf(r.Context(), id, name)
 		return patch, oneChange, err
@@ -187,7 +190,7 @@ func (p *Page) openPatch(r *request, id, name string) (io.ReadSeekCloser, diffBo
 }
 
 // savePatch answers with the patch, or with that of one file. Nothing is applied here.
-func (p *Page) savePatch(w http.ResponseWriter, r *request) error {
+func (p changePages) savePatch(w http.ResponseWriter, r *request) error {
 	id, name := r.PathValue("id"), r.URL.Query().Get("file")
 	patch, _, err := p.openPatch(r, id, name)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/agent-on-demand/aod/orchestrator/web/preview"
 )
 
-func (p *Page) addRunLog() {
+func (p runPages) addRunLog() {
 	p.page("/ui/runs/{id}/log", p.runLog)
 	p.read("GET /ui/runs/{id}/log.txt", p.logText)
 }
@@ -37,7 +37,7 @@ type logLine struct {
 }
 
 // runLog shows the end of a run's log, or what is before a line.
-func (p *Page) runLog(r *request) (content, error) {
+func (p runPages) runLog(r *request) (content, error) {
 	v, err := p.runOf(r, "log")
 	if err != nil {
 		return content{}, err
@@ -79,7 +79,7 @@ func blocksOf(lines []logLine) (parts []part) {
 }
 
 // logText answers with the whole log as text.
-func (p *Page) logText(w http.ResponseWriter, r *request) error {
+func (p runPages) logText(w http.ResponseWriter, r *request) error {
 	id := r.PathValue("id")
 	if _, err := p.svc.Runs.Get(r.Context(), id); err != nil {
 		return err

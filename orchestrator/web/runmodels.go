@@ -11,7 +11,10 @@ import (
 	"github.com/agent-on-demand/aod/orchestrator/feature/models"
 )
 
-func (p *Page) addRunModels() {
+// modelPages are the pages of what runs asked models.
+type modelPages struct{ runPages }
+
+func (p modelPages) addRunModels() {
 	p.page("/ui/runs/{id}/models", p.runModels)
 	p.page("/ui/runs/{id}/models/{n}", p.runModel)
 }
@@ -98,7 +101,7 @@ type budget struct {
 func (b budget) Width() string { return strconv.FormatInt(b.Percent, 10) + "%" }
 
 // budgetOf is what is left of the budget of a run's unit; nil: it has none, or nobody knows.
-func (p *Page) budgetOf(r *request, v runView) *budget {
+func (p modelPages) budgetOf(r *request, v runView) *budget {
 	u, err := p.svc.Units.Version(r.Context(), v.Unit, v.Version)
 	total := spent(v.Models)
 	if err != nil || u == nil || total == nil {
@@ -116,7 +119,7 @@ func (p *Page) budgetOf(r *request, v runView) *budget {
 }
 
 // runModels is the list of a run's model calls.
-func (p *Page) runModels(r *request) (content, error) {
+func (p modelPages) runModels(r *request) (content, error) {
 	v, err := p.runOf(r, "models")
 	if err != nil {
 		return content{}, err
@@ -178,7 +181,7 @@ func (v modelView) After() int64 {
 }
 
 // runModel is the page of one model call.
-func (p *Page) runModel(r *request) (content, error) {
+func (p modelPages) runModel(r *request) (content, error) {
 	v, err := p.runOf(r, "models")
 	if err != nil {
 		return content{}, err

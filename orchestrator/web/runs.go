@@ -11,7 +11,10 @@ import (
 	"github.com/agent-on-demand/aod/api/fault"
 )
 
-func (p *Page) addRuns() {
+// runPages are the pages of runs.
+type runPages struct{ *Page }
+
+func (p runPages) addRuns() {
 	p.page("/ui/runs", p.runs)
 	p.run("POST /ui/runs", p.actOnRuns)
 }
@@ -54,7 +57,7 @@ type runRow struct {
 // Spent is what the run and all that it called took of models.
 func (r runRow) Spent() *api.ModelTotal { return spent(r.Models) }
 
-func (p *Page) runs(r *request) (content, error) {
+func (p runPages) runs(r *request) (content, error) {
 	f := filterOf(r.URL.Query())
 	list, err := p.listRuns(r.Context(), f)
 	if err != nil {
@@ -72,7 +75,7 @@ func filterOf(q url.Values) filter {
 }
 
 // listRuns makes a page of the list.
-func (p *Page) listRuns(ctx context.Context, f filter) (runList, error) {
+func (p runPages) listRuns(ctx context.Context, f filter) (runList, error) {
 	list := runList{filter: f, All: f == filter{}}
 	chosen, err := f.api()
 	if err != nil {
@@ -141,7 +144,7 @@ func (f filter) query() string {
 }
 
 // chips counts the runs of each state, whichever is chosen.
-func (p *Page) chips(ctx context.Context, f filter) ([]chip, error) {
+func (p runPages) chips(ctx context.Context, f filter) ([]chip, error) {
 	open := f
 	open.State, open.cursor = "", ""
 	chosen, err := open.api()
@@ -178,7 +181,7 @@ func (p *Page) chips(ctx context.Context, f filter) ([]chip, error) {
 	}, nil
 }
 
-func (p *Page) rowOf(ctx context.Context, run api.Summary) runRow {
+func (p runPages) rowOf(ctx context.Context, run api.Summary) runRow {
 	row := runRow{Summary: run, Is: stateOf(run.State, run.Outcome, false)}
 	for _, key := range sortedKeys(run.Metadata) {
 		row.Tags = append(row.Tags, key+" "+run.Metadata[key])
@@ -195,7 +198,7 @@ func (p *Page) rowOf(ctx context.Context, run api.Summary) runRow {
 }
 
 // progressOf tells how far a run is that goes on, or what it asks.
-func (p *Page) progressOf(ctx context.Context, id string, is *state) string {
+func (p runPages) progressOf(ctx context.Context, id string, is *state) string {
 	if q, err := p.svc.Questions.Oldest(ctx, id); err == nil && q != nil {
 		*is = stateOf("", "", true)
 		if asked, err := p.svc.Questions.Get(ctx, q.ID); err == nil {
@@ -213,7 +216,7 @@ func (p *Page) progressOf(ctx context.Context, id string, is *state) string {
 const mostChosen = 200
 
 // actOnRuns cancels the chosen runs, or does them again.
-func (p *Page) actOnRuns(w http.ResponseWriter, r *request) error {
+func (p runPages) actOnRuns(w http.ResponseWriter, r *request) error {
 	form, err := fieldsOf(w, r)
 	if err != nil {
 		return err
@@ -232,7 +235,7 @@ func (p *Page) actOnRuns(w http.ResponseWriter, r *request) error {
 }
 
 // actOnRun cancels a run or does it again. A run that has ended meanwhile isn't an error to whoever cancels many.
-func (p *Page) actOnRun(ctx context.Context, id, act, key string) error {
+func (p runPages) actOnRun(ctx context.Context, id, act, key string) error {
 	switch act {
 	case "cancel":
 		if _, err := p.svc.Cancel(ctx, id, ""); err != nil && !fault.Is(err, fault.Conflict) {

@@ -145,7 +145,7 @@ func (v unitView) Rules() []fact {
 	return slices.DeleteFunc(all, func(f fact) bool { return f.Value == "" })
 }
 
-func (p *Page) unit(r *request) (content, error) {
+func (p unitPages) unit(r *request) (content, error) {
 	v, err := p.unitOf(r.Context(), r.PathValue("name"))
 	if err != nil || v.Policy == nil { // it never had a valid version
 		return content{title: v.Name, section: "units", parts: []part{{"head", "unit-head", v}}}, err
@@ -160,7 +160,7 @@ func (p *Page) unit(r *request) (content, error) {
 }
 
 // unitContent is the page of a unit, with its form as it is filled in.
-func (p *Page) unitContent(v unitView, filled *unitForm) content {
+func (p unitPages) unitContent(v unitView, filled *unitForm) content {
 	parts := []part{{"head", "unit-head", v}, {"facts", "unit-facts", v}}
 	if !v.Refused() {
 		parts = append(parts, part{"unit-form", "unit-form", filled})
@@ -173,7 +173,7 @@ func (p *Page) unitContent(v unitView, filled *unitForm) content {
 const shownRuns = 5
 
 // unitOf reads a unit for its page. One that never had a valid version has no more than its problem.
-func (p *Page) unitOf(ctx context.Context, name string) (v unitView, err error) {
+func (p unitPages) unitOf(ctx context.Context, name string) (v unitView, err error) {
 	if v.Unit, err = p.svc.Units.Show(ctx, name); err != nil {
 		return p.brokenUnit(ctx, name, err)
 	}
@@ -192,7 +192,7 @@ func (p *Page) unitOf(ctx context.Context, name string) (v unitView, err error) 
 }
 
 // brokenUnit is a unit without a valid version, or the error with which nothing was found.
-func (p *Page) brokenUnit(ctx context.Context, name string, cause error) (unitView, error) {
+func (p unitPages) brokenUnit(ctx context.Context, name string, cause error) (unitView, error) {
 	all, err := p.svc.Units.List(ctx)
 	if err != nil {
 		return unitView{}, err
@@ -206,7 +206,7 @@ func (p *Page) brokenUnit(ctx context.Context, name string, cause error) (unitVi
 }
 
 // switchUnit switches a unit on or off.
-func (p *Page) switchUnit(as func(ctx context.Context, name string) (api.Unit, error)) handler {
+func (p unitPages) switchUnit(as func(ctx context.Context, name string) (api.Unit, error)) handler {
 	return func(w http.ResponseWriter, r *request) error {
 		if _, err := as(r.Context(), r.PathValue("name")); err != nil {
 			return err
@@ -216,7 +216,7 @@ func (p *Page) switchUnit(as func(ctx context.Context, name string) (api.Unit, e
 	}
 }
 
-func (p *Page) rollBack(w http.ResponseWriter, r *request) error {
+func (p unitPages) rollBack(w http.ResponseWriter, r *request) error {
 	form, err := fieldsOf(w, r)
 	if err != nil {
 		return err

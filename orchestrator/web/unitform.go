@@ -36,7 +36,7 @@ type unitForm struct {
 const mostFilled = 1 << 20
 
 // formOf is the empty form of a unit, or filled with the input of an earlier run.
-func (p *Page) formOf(r *request) (*unitForm, error) {
+func (p unitPages) formOf(r *request) (*unitForm, error) {
 	u, err := p.svc.Units.Get(r.Context(), r.PathValue("name"))
 	if err != nil {
 		return nil, err
@@ -64,7 +64,7 @@ func (p *Page) formOf(r *request) (*unitForm, error) {
 	return f, nil
 }
 
-func (p *Page) newForm(u *unit.Unit) *unitForm {
+func (p unitPages) newForm(u *unit.Unit) *unitForm {
 	fields := u.Contract.Input.Form()
 	f := &unitForm{
 		Unit: u.Name, Root: form.Fill(fields, nil), Most: p.opts.UploadBytes, fields: fields.Kind == form.Object,

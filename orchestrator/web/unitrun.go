@@ -37,7 +37,7 @@ type sent struct {
 }
 
 // runUnit begins a run with what its unit's form was filled with. Where that can't be, the form is shown again.
-func (p *Page) runUnit(w http.ResponseWriter, r *request) error {
+func (p unitPages) runUnit(w http.ResponseWriter, r *request) error {
 	if !access.May(r.Context(), access.Read) { // what is refused is shown on the page of the unit
 		return fault.New(fault.Forbidden, "a unit's form is for those who may see units and run them").
 			WithHint("sign in with a token of the scopes read and run")
@@ -70,7 +70,7 @@ func (p *Page) runUnit(w http.ResponseWriter, r *request) error {
 }
 
 // receive reads a form as it comes.
-func (p *Page) receive(r *request) (*sent, error) {
+func (p unitPages) receive(r *request) (*sent, error) {
 	if err := p.svc.Room(r.ContentLength); err != nil {
 		return nil, err
 	}
@@ -131,7 +131,7 @@ func (s *sent) file(ctx context.Context, part *httpwire.FormPart) error {
 }
 
 // filled is the form with what was sent, and the input that it makes.
-func (p *Page) filled(u *unit.Unit, got *sent) (*unitForm, json.RawMessage, []fault.Finding) {
+func (p unitPages) filled(u *unit.Unit, got *sent) (*unitForm, json.RawMessage, []fault.Finding) {
 	f := p.newForm(u)
 	fields := f.Root.Field
 	if f.AsJSON = f.AsJSON || got.values.Get("mode") == "json"; f.AsJSON {
@@ -179,7 +179,7 @@ func firstIn(c *form.Control) *form.Control {
 }
 
 // begin begins a run. Where something can't be read it only checks the rest, and the id is "".
-func (p *Page) begin(r *request, u *unit.Unit, got *sent, input json.RawMessage, onlyCheck bool) (string, error) {
+func (p unitPages) begin(r *request, u *unit.Unit, got *sent, input json.RawMessage, onlyCheck bool) (string, error) {
 	sub, err := got.submission(u, input)
 	if err != nil {
 		return "", err
@@ -267,7 +267,7 @@ func (f *unitForm) refuse(problem httpwire.Problem, unread []fault.Finding) {
 }
 
 // showForm answers with the page of a unit with its form as it was filled in.
-func (p *Page) showForm(w http.ResponseWriter, r *request, status int, f *unitForm) error {
+func (p unitPages) showForm(w http.ResponseWriter, r *request, status int, f *unitForm) error {
 	v, err := p.unitOf(r.Context(), f.Unit)
 	if err != nil {
 		return err

@@ -8,7 +8,10 @@ import (
 	"github.com/agent-on-demand/aod/internal/access"
 )
 
-func (p *Page) addUnits() {
+// unitPages are the pages of units.
+type unitPages struct{ *Page }
+
+func (p unitPages) addUnits() {
 	p.page("/ui/units", p.units)
 	p.page("/ui/units/{name}", p.unit)
 	p.run("POST /ui/units/{name}/run", p.runUnit)
@@ -39,7 +42,7 @@ type lastRun struct {
 // mostLooked is how many units there may be for the last run of each to be looked up.
 const mostLooked = 100
 
-func (p *Page) units(r *request) (content, error) {
+func (p unitPages) units(r *request) (content, error) {
 	all, err := p.svc.Units.List(r.Context())
 	if err != nil {
 		return content{}, err
@@ -61,7 +64,7 @@ func (p *Page) units(r *request) (content, error) {
 	return content{title: "Units", section: "units", parts: []part{{"units", "units", list}}}, nil
 }
 
-func (p *Page) lastRunOf(ctx context.Context, unit string) (*lastRun, error) {
+func (p unitPages) lastRunOf(ctx context.Context, unit string) (*lastRun, error) {
 	runs, err := p.lastRuns(ctx, unit, 1)
 	if err != nil || len(runs) == 0 {
 		return nil, err
@@ -69,7 +72,7 @@ func (p *Page) lastRunOf(ctx context.Context, unit string) (*lastRun, error) {
 	return &runs[0], nil
 }
 
-func (p *Page) lastRuns(ctx context.Context, unit string, most int) (runs []lastRun, err error) {
+func (p unitPages) lastRuns(ctx context.Context, unit string, most int) (runs []lastRun, err error) {
 	page, err := p.svc.Runs.List(ctx, api.Filter{Unit: unit, Limit: most})
 	for _, run := range page.Runs {
 		runs = append(runs, lastRun{run, stateOf(run.State, run.Outcome, false)})
