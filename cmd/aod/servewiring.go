@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/agent-on-demand/aod/api"
@@ -132,7 +133,7 @@ func (a *app) newAPI(
 	if err != nil {
 		return served{}, nil, err
 	}
-	opts.Mounts = append(mounts, pageMounts(page)...)
+	opts.Mounts = slices.Concat(mounts, pageMounts(page))
 	if made.API, err = httpapi.New(service, opts); err != nil {
 		return served{}, nil, err
 	}

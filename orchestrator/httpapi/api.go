@@ -37,12 +37,14 @@ func New(svc *orchestrator.Service, opts Options) (*API, error) {
 	e := echo.New()
 	known := newRoutes(e)
 	auth := authorizer{
-		tokens: newAuth(opts), signins: svc.Signins, rates: &httpwire.Rates{}, streams: httpwire.NewStreams(maxStreams), memory: opts.Memory,
+		tokens: newAuth(opts), signins: svc.Signins, rates: &httpwire.Rates{},
+		streams: httpwire.NewStreams(maxStreams), memory: opts.Memory,
 		routes: known, logger: opts.Logger,
 	}
 	log, bounds := requestLog{opts.Logger, known}, bounds{known, opts.Memory, opts.UploadBytes}
 	e.HTTPErrorHandler = answerer{log, known}.answer
-	e.Use(log.record, recovered, newGuard(opts, known).guarded, auth.authorized, bounds.counted, bounds.sized, bounds.bounded)
+	e.Use(log.record, recovered, newGuard(opts, known).guarded, auth.authorized, bounds.counted, bounds.sized,
+		bounds.bounded)
 	known.serve(newHandlers(svc, opts).table())
 	for _, m := range opts.Mounts {
 		known.mount(m, log)

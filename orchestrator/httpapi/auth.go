@@ -89,8 +89,8 @@ func scoped(of look, scope access.Scope) look {
 	}
 }
 
-// lookOf returns the look at a request's token, or on a page's route at the cookie of whoever has signed in. Where there
-// is neither, the answer says what is missing, unless the route needs none.
+// lookOf returns the look at a request's token, or on a page's route at the cookie of whoever has signed in. Where
+// there is neither, the answer says what is missing, unless the route needs none.
 func (a authorizer) lookOf(c echo.Context, r route) look {
 	request, answer := c.Request(), c.Response().Header()
 	if r.traits&open != 0 {

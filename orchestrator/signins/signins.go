@@ -72,7 +72,9 @@ func (g *Registry) name() string { return "aod_" + g.server }
 // Cookie gives a browser a Session's secret, or takes it back by the empty Session. It has no path: it is good at the
 // address that set it and below, whatever stands before that at a proxy. SameSite=Strict would break links in mails.
 func (g *Registry) Cookie(of Session, tls bool) *http.Cookie {
-	c := &http.Cookie{Name: g.name(), Value: of.Secret, Expires: of.ExpiresAt, HttpOnly: true, SameSite: http.SameSiteLaxMode}
+	c := &http.Cookie{
+		Name: g.name(), Value: of.Secret, Expires: of.ExpiresAt, HttpOnly: true, SameSite: http.SameSiteLaxMode,
+	}
 	if tls {
 		c.Name, c.Secure = secure+c.Name, true
 	}
@@ -142,7 +144,8 @@ func (g *Registry) Code(token string) (text string, until time.Time, err error) 
 	return text, until, nil
 }
 
-// Redeem signs somebody in by a code. The error is an Unauthorized fault for one that was used, is too old or never was.
+// Redeem signs somebody in by a code. The error is an Unauthorized fault for one that was used, is too old or never
+// was.
 func (g *Registry) Redeem(ctx context.Context, text string) (Session, error) {
 	digest := sha256.Sum256([]byte(text))
 	g.mu.Lock()

@@ -87,7 +87,8 @@ func TestWhatAQuestionShowsIsShownByItsKind(t *testing.T) {
 func TestChangesAreShownWithWhatToLookAtFirst(t *testing.T) {
 	t.Parallel()
 	found := api.Changes{Partial: true, Warnings: []string{"left out: <x>"}, Changes: []api.Change{
-		{Path: "notes.txt", Op: api.OpModify, Mode: "100644"}, {Path: "run.sh", Op: api.OpAdd, Mode: "100755", Mind: []string{"can be executed, which is new"}},
+		{Path: "notes.txt", Op: api.OpModify, Mode: "100644"},
+		{Path: "run.sh", Op: api.OpAdd, Mode: "100755", Mind: []string{"can be executed, which is new"}},
 		{Path: "<b>\x1b\u202e.txt", Op: api.OpDelete, Mode: "100644"},
 	}}
 	view, err := newChanges("id", found, "")
@@ -99,7 +100,7 @@ func TestChangesAreShownWithWhatToLookAtFirst(t *testing.T) {
 	html := rendered(t, "changes", view)
 	for _, want := range []string{
 		"half done", "left out: &lt;x&gt;", "Look at these first", `<a class="path" href="#f2">run.sh</a>`, "1 added, 1 modified, 1 deleted", "&lt;b&gt;&lt;U&#43;001B&gt;&lt;U&#43;202E&gt;.txt",
-		`<tr class="del"><td>1</td><td></td><td>- teh ferry</td></tr>`, "new file mode 100755", "changes?file=%3cb%3e%1b%e2%80%ae.txt",
+		`<tr class="del"><td>1</td><td></td><td>- thee ferry</td></tr>`, "new file mode 100755", "changes?file=%3cb%3e%1b%e2%80%ae.txt",
 	} {
 		if !strings.Contains(html, want) {
 			t.Errorf("%q isn't in %s", want, html)

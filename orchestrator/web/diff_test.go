@@ -15,7 +15,7 @@ index 1..2 100644
 --- a/notes.txt
 +++ b/notes.txt
 @@ -1,3 +1,3 @@
--teh ferry
+-thee ferry
 +the ferry
  diff --git a/x b/x
 -- removed
@@ -55,7 +55,7 @@ func TestAPatchIsReadByFiles(t *testing.T) {
 	t.Parallel()
 	files, whole, err := readDiff(strings.NewReader(aPatch), wide)
 	want := []string{
-		"notes.txt +2 -2 left 0 binary false []", "hunk|||@@ -1,3 +1,3 @@", "del|1||teh ferry", "add||1|the ferry",
+		"notes.txt +2 -2 left 0 binary false []", "hunk|||@@ -1,3 +1,3 @@", "del|1||thee ferry", "add||1|the ferry",
 		"|2|2|diff --git a/x b/x", "del|3||- removed", "add||3|@@ -1 +1 @@", "hunk|||No newline at end of file",
 		"run.sh +1 -0 left 0 binary false [new file mode 100755]", "hunk|||@@ -0,0 +1 @@", "add||1|#!/bin/sh",
 		`odd "ä.txt +0 -0 left 0 binary false [old mode 100644 new mode 100755]`,

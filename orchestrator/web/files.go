@@ -55,7 +55,7 @@ func (f fileView) Pictured() bool { return f.Kind == preview.Picture || f.Kind =
 // Plain reports whether there is nothing to show of a file but its name.
 func (f fileView) Plain() bool { return f.Kind == preview.None }
 
-// shownFiles parts files into those that are shown and others.
+// ShownFiles are the files of which something is shown.
 func (v runView) ShownFiles() (shown []fileView) {
 	for _, f := range v.Files {
 		if !f.Plain() {

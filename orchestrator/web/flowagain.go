@@ -182,7 +182,9 @@ func fieldOf(key string, raw []byte, wrong *refusedAgain) againField {
 
 // changedState is what of the state before a step a form changes: the fields that have another value than the state,
 // and what stands in the box. It is nil where nothing is changed.
-func (p flowPages) changedState(ctx context.Context, id string, form url.Values) (json.RawMessage, *refusedAgain, error) {
+func (p flowPages) changedState(
+	ctx context.Context, id string, form url.Values,
+) (json.RawMessage, *refusedAgain, error) {
 	set := map[string]json.RawMessage{}
 	if hasFields(form) {
 		before, err := p.svc.Flows.Before(ctx, id, form.Get("from"))

@@ -18,8 +18,8 @@ const none = "—"
 // icon is the mark of a state, whose symbol stands in the page.
 func icon(name string) template.HTML {
 	//nolint:gosec // names are the page's own
-	return template.HTML(`<svg width="16" height="16" aria-hidden="true"><use href="#i-` + template.HTMLEscapeString(name) +
-		`"/></svg>`)
+	return template.HTML(`<svg width="16" height="16" aria-hidden="true"><use href="#i-` +
+		template.HTMLEscapeString(name) + `"/></svg>`)
 }
 
 // short is the end of an id: the first characters of siblings are alike.
@@ -124,8 +124,8 @@ func (f *frame) Time(at time.Time) template.HTML {
 		return none
 	}
 	//nolint:gosec // all of it is made here
-	return template.HTML(fmt.Sprintf(`<time datetime="%[1]s" title="%[2]s"%[3]s>%[2]s</time>`, at.UTC().Format(time.RFC3339Nano),
-		f.clock(at), map[bool]string{false: " data-ago"}[f.Absolute]))
+	return template.HTML(fmt.Sprintf(`<time datetime="%[1]s" title="%[2]s"%[3]s>%[2]s</time>`,
+		at.UTC().Format(time.RFC3339Nano), f.clock(at), map[bool]string{false: " data-ago"}[f.Absolute]))
 }
 
 // Clock is Time by the clock alone, to the tenth of a second.

@@ -121,6 +121,7 @@ func (p *Page) keepView(w http.ResponseWriter, r *request) error {
 		return err
 	}
 	const year = 365 * 24 * 60 * 60
+	//nolint:gosec // it is no secret
 	http.SetCookie(w, &http.Cookie{
 		Name: viewCookie, Value: viewFrom(form).encode(), MaxAge: year, HttpOnly: true, SameSite: http.SameSiteLaxMode,
 	})

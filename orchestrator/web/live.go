@@ -72,9 +72,14 @@ func (p *Page) lookAt(r *http.Request, at *url.URL) *look {
 // discard is where the answers of redirects go.
 type discard struct{}
 
-func (discard) Header() http.Header         { return http.Header{} }
+// Header implements http.ResponseWriter, as the others do.
+func (discard) Header() http.Header { return http.Header{} }
+
+// Write writes nowhere.
 func (discard) Write(b []byte) (int, error) { return len(b), nil }
-func (discard) WriteHeader(int)             {}
+
+// WriteHeader does nothing.
+func (discard) WriteHeader(int) {}
 
 // update is what is sent when a page has changed.
 type update struct {
@@ -113,7 +118,7 @@ func (p *Page) live(w http.ResponseWriter, r *request) error {
 	defer end()
 	httpwire.BeginStream(w, httpwire.TypeEvents)
 	f := follower{
-		look: func() *look { return p.lookAt(r.Request.WithContext(ctx), at) }, out: httpwire.NewEventWriter(w),
+		look: func() *look { return p.lookAt(r.WithContext(ctx), at) }, out: httpwire.NewEventWriter(w),
 		has: hashesOf(r.URL.Query().Get("have")),
 	}
 	_ = f.run(ctx, first) // the browser has gone, or the server ends

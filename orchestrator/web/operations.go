@@ -130,8 +130,12 @@ func (p office) show(r *request) (content, error) {
 	return content{
 		title: "Operations", section: "operations",
 		parts: []part{
-			{"head", "operations-head", o}, {"facts", "operations-facts", o}, {"queue", "operations-queue", o},
-			{"units", "operations-units", o}, {"pool", "operations-pool", o}, {"room", "operations-room", nil},
+			{"head", "operations-head", o},
+			{"facts", "operations-facts", o},
+			{"queue", "operations-queue", o},
+			{"units", "operations-units", o},
+			{"pool", "operations-pool", o},
+			{"room", "operations-room", nil},
 		},
 		follow: every(2 * time.Second),
 	}, nil

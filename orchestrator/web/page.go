@@ -80,9 +80,11 @@ func New(svc *orchestrator.Service, opts Options) (*Page, error) {
 	p.open("POST /ui/logout", p.logout)
 	p.open("POST /ui/view", p.keepView)
 	p.read("GET /ui/live", p.live)
+	runs := runPages{p}
 	for _, add := range []func(){
-		runPages{p}.addRuns, runPages{p}.addRun, runPages{p}.addRunLog, flowPages{runPages{p}}.addRunFlow, modelPages{runPages{p}}.addRunModels,
-		changePages{runPages{p}}.addRunChanges, unitPages{p}.addUnits, questionPages{p}.addQuestions, p.addOperations, p.addChat,
+		runs.addRuns, runs.addRun, runs.addRunLog, flowPages{runs}.addRunFlow, modelPages{runs}.addRunModels,
+		changePages{runs}.addRunChanges, unitPages{p}.addUnits, questionPages{p}.addQuestions, p.addOperations,
+		p.addChat,
 	} {
 		add()
 	}

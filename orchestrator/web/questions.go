@@ -46,7 +46,8 @@ func (r askRow) Place() string {
 		return "a permission"
 	}
 	return cmp.Or(map[api.QuestionKind]string{
-		api.QuestionInput: "to know something", api.QuestionApproval: "an approval", api.QuestionAuth: "access elsewhere",
+		api.QuestionInput: "to know something", api.QuestionApproval: "an approval",
+		api.QuestionAuth: "access elsewhere",
 	}[r.Kind], r.Address)
 }
 
@@ -146,9 +147,7 @@ func (p questionPages) question(r *request) (content, error) {
 	if err != nil {
 		return content{}, err
 	}
-	v := askView{By: whoAnswers(r.Request), Back: r.URL.Query().Get("back")}
-	if v.Form = formOf(q); v.Form != nil {
-	}
+	v := askView{By: whoAnswers(r.Request), Back: r.URL.Query().Get("back"), Form: formOf(q)}
 	return p.questionContent(r, q, v)
 }
 
@@ -182,7 +181,7 @@ func (p questionPages) questionContent(r *request, q api.Question, v askView) (c
 
 func answersOf(r askRow) []askAnswer {
 	var all []askAnswer
-	for _, value := range r.Question.Answers {
+	for _, value := range r.Answers {
 		all = append(all, askAnswer{
 			Value: value, Label: r.labelOf(value), Main: value == handoff.Approve || value == handoff.Reply,
 			Bare: !takesForm(r.Question, value),
@@ -376,6 +375,7 @@ func keepWho(w http.ResponseWriter, who string) {
 	if who == "" || len(who) > mostWho {
 		return
 	}
+	//nolint:gosec // it is no secret
 	http.SetCookie(w, &http.Cookie{
 		Name: whoCookie, Value: url.QueryEscape(who), MaxAge: year, HttpOnly: true, SameSite: http.SameSiteLaxMode,
 	})

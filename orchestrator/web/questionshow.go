@@ -163,7 +163,8 @@ func filledIn(object []byte) [][2]string {
 // stateFile answers with a file of a flow's state, to be saved or as a picture.
 func (p questionPages) stateFile(w http.ResponseWriter, r *request) error {
 	id := r.PathValue("id")
-	file, info, err := p.svc.Flows.OpenStateFile(r.Context(), id, strings.TrimPrefix(r.URL.Path, "/ui/runs/"+id+"/state/files/"))
+	name := strings.TrimPrefix(r.URL.Path, "/ui/runs/"+id+"/state/files/")
+	file, info, err := p.svc.Flows.OpenStateFile(r.Context(), id, name)
 	if err != nil {
 		return err
 	}

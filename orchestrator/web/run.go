@@ -161,7 +161,7 @@ func (p runPages) runSummary(r *request) (content, error) {
 	v.Tree = newTree(below, v.Record, r.frame.now)
 	v.InputIs, v.OutputIs = pretty(v.Input), pretty(v.Output)
 	v.Files = p.filesOf(r.Context(), v.Record)
-	parts, err := questionPages{p.Page}.asksOf(r, v.ID)
+	parts, err := questionPages(p).asksOf(r, v.ID)
 	return p.contentOf(v, append(parts, part{"tree", "run-tree", v}, part{"data", "run-data", v},
 		part{"files", "run-files", v}, part{"attempts", "run-attempts", v})...), err
 }

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"path"
 	"strconv"
+	"slices"
 	"strings"
 
 	"github.com/agent-on-demand/aod/api"
@@ -121,9 +122,10 @@ func newChanges(id string, found api.Changes, one string) (changesView, error) {
 		}
 	}
 	if one != "" && mind == nil && rest == nil {
-		return view, fault.New(fault.NotFound, "the run changed no such file").WithHint("its page of changes lists them")
+		return view, fault.New(fault.NotFound, "the run changed no such file").
+			WithHint("its page of changes lists them")
 	}
-	view.Rows = append(mind, rest...)
+	view.Rows = slices.Concat(mind, rest)
 	if len(view.Rows) > mostChanges {
 		view.More, view.Rows = int64(len(view.Rows)-mostChanges), view.Rows[:mostChanges]
 	}
@@ -156,7 +158,8 @@ func (p changePages) addDiffs(r *request, view *changesView) error {
 	}
 	byName := map[string]*fileDiff{}
 	for _, f := range files {
-		if known := byName[f.Name]; known != nil { // a file that has become a link, or the reverse, is told in two parts
+		// a file that has become a link, or the reverse, is told in two parts
+		if known := byName[f.Name]; known != nil {
 			known.join(f)
 			continue
 		}

@@ -91,7 +91,7 @@ func (p runPages) logText(w http.ResponseWriter, r *request) error {
 			return err
 		}
 		if _, err := fmt.Fprintln(w, preview.Clean(e.Text)); err != nil {
-			return nil //nolint:nilerr // the browser has gone
+			return nil // the browser has gone
 		}
 	}
 	return nil

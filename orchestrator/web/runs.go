@@ -108,7 +108,8 @@ func (f filter) api() (api.Filter, error) {
 	if f.Metadata != "" {
 		key, value, ok := strings.Cut(f.Metadata, ":")
 		if !ok {
-			return chosen, fault.New(fault.BadRequest, "metadata is looked for by KEY:VALUE").WithHint("such as case:17")
+			return chosen, fault.New(fault.BadRequest, "metadata is looked for by KEY:VALUE").
+				WithHint("such as case:17")
 		}
 		chosen.Metadata = map[string]string{strings.TrimSpace(key): strings.TrimSpace(value)}
 	}
@@ -134,7 +135,8 @@ func (f filter) api() (api.Filter, error) {
 func (f filter) query() string {
 	q := url.Values{}
 	for name, value := range map[string]string{
-		"state": f.State, "unit": f.Unit, "metadata": f.Metadata, "since": f.Since, "parent": f.Parent, "cursor": f.cursor,
+		"state": f.State, "unit": f.Unit, "metadata": f.Metadata, "since": f.Since, "parent": f.Parent,
+		"cursor": f.cursor,
 	} {
 		if value != "" {
 			q.Set(name, value)

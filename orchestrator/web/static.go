@@ -84,7 +84,8 @@ func (a assets) path(name string) string { return "static/" + a.paths[name] }
 func (a assets) serve(w http.ResponseWriter, r *request) error {
 	found, ok := a.byPath[r.PathValue("name")]
 	if !ok {
-		return fault.New(fault.NotFound, "there is no such file").WithHint("load the page again: the server is a newer one")
+		return fault.New(fault.NotFound, "there is no such file").
+			WithHint("load the page again: the server is a newer one")
 	}
 	header := w.Header()
 	header.Set("Cache-Control", "public, max-age=31536000, immutable")

@@ -91,9 +91,14 @@ func TestAttemptsThatFailedHaveBarsOfTheirOwn(t *testing.T) {
 	record := api.Record{
 		State: api.Completed, Outcome: api.Success, Attempts: []api.Attempt{{Number: 1}},
 		Transitions: []api.Transition{
-			{State: api.Idle, At: at(0)}, {State: api.Starting, At: at(1)}, {State: api.Running, At: at(2)},
-			{State: api.Failed, At: at(4)}, {State: api.Starting, At: at(5)}, {State: api.Running, At: at(6)},
-			{State: api.Completed, At: at(10)}, {State: api.Cleanup, At: at(10)},
+			{State: api.Idle, At: at(0)},
+			{State: api.Starting, At: at(1)},
+			{State: api.Running, At: at(2)},
+			{State: api.Failed, At: at(4)},
+			{State: api.Starting, At: at(5)},
+			{State: api.Running, At: at(6)},
+			{State: api.Completed, At: at(10)},
+			{State: api.Cleanup, At: at(10)},
 		},
 	}
 	got := axis{at(0), at(10)}.attempts(record, at(10))

@@ -55,5 +55,5 @@ func browse(ctx context.Context, address string) error {
 	case "windows":
 		command = []string{"rundll32", "url.dll,FileProtocolHandler", address}
 	}
-	return exec.CommandContext(ctx, command[0], command[1:]...).Run() //nolint:gosec // the server's own address
+	return exec.CommandContext(ctx, command[0], command[1:]...).Run()
 }
