@@ -5,8 +5,8 @@ import (
 	"io"
 	"net/http"
 	"path"
-	"strconv"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/agent-on-demand/aod/api"
