@@ -5,7 +5,6 @@ import (
 	"context"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -123,9 +122,9 @@ func (p questionPages) questions(r *request) (content, error) {
 // askView is a question on its page.
 type askView struct {
 	askRow
-	askList          // beside it
-	Shows   []showed // to look at
-	Form    *form.Control
+	askList           // beside it
+	Shows   []showed  // to look at
+	Form    *unitForm // what is to be filled in; nil: nothing
 	Answers []askAnswer
 	Problem *httpwire.Problem // why an answer wasn't taken
 	By      string
@@ -147,7 +146,10 @@ func (p questionPages) question(r *request) (content, error) {
 	if err != nil {
 		return content{}, err
 	}
-	v := askView{By: whoAnswers(r.Request), Back: r.URL.Query().Get("back"), Form: formOf(q)}
+	v := askView{By: whoAnswers(r.Request), Back: r.URL.Query().Get("back")}
+	if field := formFieldOf(q); field != nil {
+		v.Form = newAskForm(form.Fill(field, nil))
+	}
 	return p.questionContent(r, q, v)
 }
 
@@ -216,28 +218,28 @@ func formFieldOf(q api.Question) *form.Field {
 		return nil
 	}
 	field := compiled.Form()
-	filesByName(field)
+	byNames(field)
 	return field
 }
 
-// filesByName has files be given by their names: an answer has none of its own.
-func filesByName(f *form.Field) {
+// byNames has files be given by their names: an answer has none of its own.
+func byNames(f *form.Field) {
 	if f.Kind == form.File {
 		f.Kind = form.Text
 	}
 	for _, part := range f.Fields {
-		filesByName(part)
+		byNames(part)
 	}
 	if f.Item != nil {
-		filesByName(f.Item)
+		byNames(f.Item)
 	}
 }
 
-func formOf(q api.Question) *form.Control {
-	if field := formFieldOf(q); field != nil {
-		return form.Fill(field, nil)
-	}
-	return nil
+// newAskForm is the form of a question, which is shown as that of a unit is.
+func newAskForm(root *form.Control) *unitForm {
+	f := &unitForm{Root: root, fields: root.Kind == form.Object}
+	f.open()
+	return f
 }
 
 // answer gives the answer to a question, and leads to the inbox or to the question's run.
@@ -257,18 +259,21 @@ func (p questionPages) answer(w http.ResponseWriter, r *request) error {
 	given := api.Answer{Action: fields.Get("action"), By: v.By, Note: v.Note}
 	var found []fault.Finding
 	if field := formFieldOf(q); field != nil {
-		v.Form, given.Form, found = form.Read(field, form.Posted{Values: renamed(fields)})
-		if editRows(v.Form, fields) {
-			return p.showAgain(w, r, q, v, http.StatusOK)
+		var root *form.Control
+		fields = renamed(fields)
+		drop(fields, fields.Get("less"))
+		root, given.Form, found = form.Read(field, form.Posted{Values: fields})
+		if v.Form = newAskForm(root); v.Form.rows(fields) {
+			return p.showQuestion(w, r, q, http.StatusOK, v)
 		}
-		if !takesForm(q, given.Action) {
-			given.Form, found = nil, nil
-		}
+	}
+	if !takesForm(q, given.Action) {
+		given.Form, found = nil, nil
 	}
 	if err := p.give(r.Context(), q.ID, given, found); err != nil {
 		return p.notTaken(w, r, q.ID, v, err)
 	}
-	keepWho(w, v.By)
+	keepWho(w, r, v.By)
 	if v.Back == "run" {
 		redirect(w, "../runs/"+q.Run)
 		return nil
@@ -277,40 +282,13 @@ func (p questionPages) answer(w http.ResponseWriter, r *request) error {
 	return nil
 }
 
-// renamed are the values of a form by the names that its controls have here.
+// renamed are the values of a form by the names that its controls have outside the page.
 func renamed(fields url.Values) url.Values {
 	all := url.Values{}
 	for name, values := range fields {
 		all[unnamed.Replace(name)] = values
 	}
 	return all
-}
-
-// editRows adds a row to a list, or takes one away, as one of the form's buttons says. It reports whether one did.
-func editRows(root *form.Control, values url.Values) bool {
-	add, less := values.Get("add"), values.Get("less")
-	if at := root.At(add); add != "" && at.Pointer == add {
-		at.Add()
-	}
-	if less == "" {
-		return add != ""
-	}
-	list := root.At(less[:max(strings.LastIndex(less, "/"), 0)])
-	list.Parts = slices.DeleteFunc(list.Parts, func(c *form.Control) bool { return c.Pointer == less })
-	return true
-}
-
-// Widgets are the controls of the question's form.
-func (v askView) Widgets() []widget {
-	if v.Form == nil {
-		return nil
-	}
-	in := &unitForm{Root: v.Form}
-	in.open()
-	if v.Form.Kind != form.Object {
-		return []widget{in.Whole()}
-	}
-	return in.Whole().Parts()
 }
 
 // give has an answer stored that could be read.
@@ -332,16 +310,16 @@ func (p questionPages) notTaken(w http.ResponseWriter, r *request, id string, v 
 		return err
 	}
 	problem := httpwire.ProblemOf(why)
-	if v.Form != nil {
-		contract.Place(v.Form, problem.Findings)
-		problem.Findings = v.Form.Findings // the others stand at their fields
+	if v.Form != nil && len(problem.Findings) > 0 {
+		v.Form.focus = contract.Place(v.Form.Root, problem.Findings)
+		problem.Findings, problem.Hint = nil, "" // they stand at their fields
 	}
 	v.Problem = &problem
-	return p.showAgain(w, r, q, v, problem.Status)
+	return p.showQuestion(w, r, q, problem.Status, v)
 }
 
-// showAgain shows the question with what was filled in.
-func (p questionPages) showAgain(w http.ResponseWriter, r *request, q api.Question, v askView, status int) error {
+// showQuestion shows a question with what was filled in.
+func (p questionPages) showQuestion(w http.ResponseWriter, r *request, q api.Question, status int, v askView) error {
 	shows, err := p.questionContent(r, q, v)
 	if err != nil {
 		return err
@@ -370,14 +348,15 @@ func whoAnswers(r *http.Request) string {
 // mostWho is how long a name may be that is kept.
 const mostWho = 200
 
-func keepWho(w http.ResponseWriter, who string) {
+func keepWho(w http.ResponseWriter, r *request, who string) {
 	const year = 365 * 24 * 60 * 60
 	if who == "" || len(who) > mostWho {
 		return
 	}
-	//nolint:gosec // it is no secret
+	//nolint:gosec // it is Secure where the page came by TLS
 	http.SetCookie(w, &http.Cookie{
-		Name: whoCookie, Value: url.QueryEscape(who), MaxAge: year, HttpOnly: true, SameSite: http.SameSiteLaxMode,
+		Name: whoCookie, Value: url.QueryEscape(who), MaxAge: year, Secure: overTLS(r), HttpOnly: true,
+		SameSite: http.SameSiteLaxMode,
 	})
 }
 

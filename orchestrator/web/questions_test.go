@@ -65,7 +65,7 @@ func TestAQuestionIsAnsweredOnItsPage(t *testing.T) {
 	p.get("/ui/runs/"+run).wants(t, 200, "Questions to people", "../questions/"+id+"?back=run")
 
 	t.Run("a list takes and loses rows without script", func(t *testing.T) {
-		p.post(at, "add", "/words", "/words/0", "zebra").wants(t, 200, "zebra", `name="/words/1"`)
+		p.post(at, "add", "/words", "/copies", "4", "/words/0", "zebra", "note", "so").wants(t, 200, "zebra", `name="/words/1"`, `value="4"`, ">\nso</textarea>")
 		p.post(at, "less", "/words/0", "/words/0", "zebra", "/words/1", "ocelot").wants(t, 200, "ocelot").lacks(t, "zebra")
 	})
 	t.Run("what is wrong stands at its field, and the rest stays", func(t *testing.T) {
@@ -129,7 +129,7 @@ func TestModelCallsAreShown(t *testing.T) {
 	must(t, os.WriteFile(filepath.Join(dir, layout.Transcript), []byte(lines), 0o600))
 	p.get(at).wants(t, 200, "&lt;i&gt;small", "62 %", "1,000", "not priced", "402", `models/2"`)
 	p.get(at+"?after=1").wants(t, 200, `id="c2"`, "From the first")
-	p.get(at+"/1").wants(t, 200, "Say &lt;b&gt;hi&lt;/b&gt;", `<p class="lines">hi</p>`, "1 tool was offered: look")
+	p.get(at+"/1").wants(t, 200, "Say &lt;b&gt;hi&lt;/b&gt;", `<p class="text">hi</p>`, "1 tool was offered: look")
 	p.get(at+"/2").wants(t, 200, "What was said isn’t kept", "transcripts are off")
 	for _, n := range []string{"3", "0", "-1", "x", "99999999999999999999"} {
 		p.get(at+"/"+n).wants(t, 404)

@@ -137,12 +137,7 @@ func (p unitPages) filled(u *unit.Unit, got *sent) (*unitForm, json.RawMessage, 
 	if f.AsJSON = f.AsJSON || got.values.Get("mode") == "json"; f.AsJSON {
 		fields = asJSON(u.Contract.Input)
 	}
-	gone := got.values.Get("less")
-	for name := range got.values {
-		if at := strings.TrimPrefix(name, "#"); gone != "" && (at == gone || strings.HasPrefix(at, gone+"/")) {
-			delete(got.values, name)
-		}
-	}
+	drop(got.values, got.values.Get("less"))
 	root, input, unread := form.Read(fields, form.Posted{Values: got.values, Files: got.files})
 	f.Root, f.From = root, got.values.Get("from")
 	f.Timeout, f.Metadata, f.Context = got.values.Get("timeout"), got.values.Get("metadata"), got.values.Get("context")
@@ -150,9 +145,18 @@ func (p unitPages) filled(u *unit.Unit, got *sent) (*unitForm, json.RawMessage, 
 	return f, input, unread
 }
 
-// edit changes the form as one of its buttons says. It reports whether no run was to begin.
-func (f *unitForm) edit(u *unit.Unit, values url.Values, input json.RawMessage, unread []fault.Finding) bool {
-	add, less, as := values.Get("add"), values.Get("less"), values.Get("as")
+// drop takes out what was posted of a row that is to go.
+func drop(values url.Values, gone string) {
+	for name := range values {
+		if at := strings.TrimPrefix(name, "#"); gone != "" && (at == gone || strings.HasPrefix(at, gone+"/")) {
+			delete(values, name)
+		}
+	}
+}
+
+// rows adds a row, or notes that one has gone. It reports whether a button for that was pressed.
+func (f *unitForm) rows(values url.Values) bool {
+	add, less := values.Get("add"), values.Get("less")
 	switch {
 	case add != "":
 		if at := f.Root.At(add); at.Pointer == add {
@@ -160,6 +164,16 @@ func (f *unitForm) edit(u *unit.Unit, values url.Values, input json.RawMessage, 
 		}
 	case less != "":
 		f.focus = f.Root.At(less[:max(strings.LastIndex(less, "/"), 0)])
+	}
+	return add != "" || less != ""
+}
+
+// edit changes the form as one of its buttons says. It reports whether no run was to begin.
+func (f *unitForm) edit(u *unit.Unit, values url.Values, input json.RawMessage, unread []fault.Finding) bool {
+	as := values.Get("as")
+	switch {
+	case f.rows(values):
+		return true
 	case as != "" && len(unread) > 0:
 		f.focus = contract.Place(f.Root, unread)
 	case as == "json":
@@ -167,7 +181,7 @@ func (f *unitForm) edit(u *unit.Unit, values url.Values, input json.RawMessage, 
 	case as != "":
 		f.AsJSON, f.Root = !f.fields, form.Fill(u.Contract.Input.Form(), input)
 	}
-	return add+less+as != ""
+	return as != ""
 }
 
 // firstIn is the first control in one that can have the focus.
