@@ -65,9 +65,11 @@ func (p *Page) enter(w http.ResponseWriter, r *request, session signins.Session,
 	redirect(w, "./"+next)
 }
 
-// overTLS reports whether the browser came by TLS, to this server or to the proxy before it: it says so in its Origin.
+// overTLS reports whether the browser came by TLS, to this server or to the proxy before it: the browser says so in its
+// Origin, the proxy in a header. Whoever makes that up has a cookie that they can't send, and harms nobody else.
 func overTLS(r *request) bool {
-	return r.TLS != nil || strings.HasPrefix(r.Header.Get("Origin"), "https:")
+	return r.TLS != nil || strings.HasPrefix(r.Header.Get("Origin"), "https:") ||
+		strings.EqualFold(r.Header.Get("X-Forwarded-Proto"), "https")
 }
 
 // logout signs somebody out.

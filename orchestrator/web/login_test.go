@@ -52,9 +52,11 @@ func TestTheCookieOfASignIn(t *testing.T) {
 	if lasts := plain.Expires.Sub(began); lasts < 12*time.Hour-time.Second || lasts > 12*time.Hour+testkit.Patience {
 		t.Errorf("it lasts %v", lasts)
 	}
-	r := p.request("POST", "/ui/login", fields("token", token), "Origin: "+strings.Replace(p.url, "http:", "https:", 1))
-	if sure := cookieOf(t, p.do(r)); !sure.Secure || sure.Name != "__Secure-"+plain.Name || !sure.HttpOnly || sure.Path != "" {
-		t.Errorf("cookie for a browser that came by TLS: %v", sure)
+	for _, header := range []string{"Origin: " + strings.Replace(p.url, "http:", "https:", 1), "X-Forwarded-Proto: https"} {
+		sure := cookieOf(t, p.do(p.request("POST", "/ui/login", fields("token", token), header)))
+		if !sure.Secure || sure.Name != "__Secure-"+plain.Name || !sure.HttpOnly || sure.Path != "" {
+			t.Errorf("cookie for a browser that came by TLS, as %s says: %v", header, sure)
+		}
 	}
 }
 
