@@ -140,6 +140,7 @@ type logReader struct {
 	conn    *conn
 	id      string
 	wanted  api.LogFilter // what is still to be read
+	older   bool          // the server is an older one: it numbers no lines, and begins each connection with the first
 	over    bool          // the caller wants no more
 	retries *retrier
 	yield   func(api.LogEntry, error) bool
@@ -177,19 +178,25 @@ func (l *logReader) ended(ctx context.Context) (bool, error) {
 func (l *logReader) connection(ctx context.Context) error {
 	r := toRun(http.MethodGet, l.id, "logs")
 	r.header["Accept"] = "application/x-ndjson"
-	r.query = queryOfLog(l.wanted)
+	r.query = l.query()
 	s, err := l.conn.openStream(ctx, r, 0)
 	if err != nil {
 		return err
 	}
 	defer s.close()
 	lines := s.lines()
-	for lines.Scan() {
+	for n := int64(1); lines.Scan(); n++ {
 		var entry api.LogEntry
 		if err := json.Unmarshal(lines.Bytes(), &entry); err != nil {
 			return l.conn.strange(err)
 		}
-		if entry.Line <= l.wanted.After {
+		if l.older = entry.Line == 0; l.older {
+			entry.Line = n
+		}
+		switch {
+		case entry.Line <= l.wanted.After && l.older:
+			continue
+		case entry.Line <= l.wanted.After:
 			return l.conn.strange(errNotEvents)
 		}
 		l.wanted.After, l.wanted.Tail = entry.Line, 0
@@ -205,12 +212,18 @@ func (l *logReader) connection(ctx context.Context) error {
 	return nil
 }
 
-func queryOfLog(wanted api.LogFilter) url.Values {
+// query chooses what is still to be read, as far as the server understands that.
+func (l *logReader) query() url.Values {
 	q := url.Values{}
-	if wanted.Follow {
+	if l.wanted.Follow {
 		q.Set("follow", "true")
 	}
-	for name, n := range map[string]int64{"tail": wanted.Tail, "after": wanted.After, "before": wanted.Before} {
+	if l.older {
+		return q
+	}
+	for name, n := range map[string]int64{
+		"tail": l.wanted.Tail, "after": l.wanted.After, "before": l.wanted.Before,
+	} {
 		if n != 0 {
 			q.Set(name, strconv.FormatInt(n, 10))
 		}

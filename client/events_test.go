@@ -282,6 +282,33 @@ func TestALogComesOnceOverLostConnections(t *testing.T) {
 	}
 }
 
+// An older server numbers no lines, begins each connection with the first, and knows no parameter but follow.
+func TestALogOfAnOlderServerComesOnceOverLostConnections(t *testing.T) {
+	var connections int
+	c := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if !strings.HasSuffix(r.URL.Path, "/logs") {
+			_, _ = fmt.Fprintf(w, `{"id":%q,"finished_at":"2026-01-02T03:04:05Z"}`, runID)
+			return
+		}
+		if connections++; r.URL.RawQuery != "follow=true" {
+			t.Errorf("connection %d asks for %q", connections, r.URL.RawQuery)
+		}
+		for i := range min(2*connections, 6) {
+			_, _ = fmt.Fprintf(w, `{"text":"line %d"}`+"\n", i+1)
+		}
+		if connections < 3 {
+			cut(w)
+		}
+	})
+	got, err := texts(t, c, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(lines(6), got); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestAFollowedLogOutlivesItsServer(t *testing.T) {
 	var connections int
 	c := serve(t, func(w http.ResponseWriter, r *http.Request) {
@@ -332,7 +359,7 @@ func TestOnlyTheEndOfALogIsAskedFor(t *testing.T) {
 func TestALogThatIsNone(t *testing.T) {
 	for name, body := range map[string]string{
 		"no JSON":               "hello\n",
-		"lines without numbers": "{}\n",
+		"lines that go back":    `{"line":2}` + "\n" + `{"line":1}` + "\n",
 		"a line without an end": `{"text":"` + strings.Repeat("x", maxLine),
 	} {
 		t.Run(name, func(t *testing.T) {
