@@ -205,7 +205,7 @@ func (f *Figures) lately(ctx context.Context, name string) (*api.Lately, error) 
 		if row.Outcome == string(api.Success) {
 			lately.Succeeded++
 		}
-		if !row.StartedAt.IsZero() {
+		if !row.StartedAt.IsZero() && row.Finished {
 			took = append(took, run.Milliseconds(max(0, row.FinishedAt.Sub(row.StartedAt))))
 		}
 		spent.Charged, spent.Cost = spent.Charged+row.Tokens, spent.Cost+api.Cost(row.Cost)

@@ -69,6 +69,6 @@ func (s *Runs) LastEnded(ctx context.Context, unit string, limit int) ([]Run, er
 	return list(ctx, s.core, "read last runs", scan, selectLastEnded, unit, atMost(limit))
 }
 
-// No index by finished: it has another order.
-const selectLastEnded = "SELECT " + searched + ` FROM runs WHERE unit = ? AND +finished = 1
+// Not those that are finished: whoever has seen the outcome of a run wants to see it counted.
+const selectLastEnded = "SELECT " + searched + ` FROM runs WHERE unit = ? AND outcome <> ''
 	ORDER BY created_at DESC, seq DESC LIMIT ?`
