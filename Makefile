@@ -85,7 +85,7 @@ image: build ## build the image aod/server, which holds bin/aod and nothing else
 .PHONY: test
 test: base ## run every test, with the race detector, against the real engine
 	@sh scripts/ensure-cgo.sh
-	@sh scripts/ensure-chromium.sh
+	@sh scripts/ensure-program.sh chromium chromium "the tests of the page"
 	AOD_TEST_DOCKER=require sh scripts/count-containers.sh $(CONTAINERS) \
 		$(GO) test $(RACE) -vet=off -p $(SLOTS) -parallel $(ATONCE) -shuffle=on -timeout 2h ./...
 	$(GO) test -C tools/bench $(RACE) -vet=off -shuffle=on ./...
@@ -138,16 +138,16 @@ lint: init systems ## run the linters (installs golangci-lint when it is missing
 
 .PHONY: types
 types: ## check the types of the Python library and of the page's modules (installs mypy, tsc from Debian when missing)
-	@sh scripts/ensure-mypy.sh
+	@sh scripts/ensure-program.sh mypy mypy "the types of the Python library"
 	cd sdk/python && mypy --python-version 3.11 aod build_wheel.py
-	@sh scripts/ensure-tsc.sh
+	@sh scripts/ensure-program.sh tsc node-typescript "the types of the page's modules"
 	tsc --allowJs --checkJs --strict --noEmit --target es2022 --lib es2022,dom,dom.iterable orchestrator/web/static/*.js
 
 PICTURES ?= dist/pictures
 
 .PHONY: pictures
 pictures: init ## have Chromium draw every page of the server into PICTURES, light and dark, wide and narrow
-	@sh scripts/ensure-chromium.sh
+	@sh scripts/ensure-program.sh chromium chromium "the tests of the page"
 	AOD_PICTURES="$(abspath $(PICTURES))" AOD_TEST_DOCKER=require $(PLAIN) $(GO) test -vet=off -count=1 -run TestEveryPageInABrowser \
 		./orchestrator/web
 

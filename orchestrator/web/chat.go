@@ -239,7 +239,7 @@ func (p chats) turn(ctx context.Context, id string, with takes) (t turnView, err
 			t.Asks = cleaned(asked.Text)
 		}
 	default:
-		t.Told = p.progressOf(ctx, id, &t.Is)
+		t.Told = p.progressOf(ctx, id, nil)
 	}
 	return t, nil
 }

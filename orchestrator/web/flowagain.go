@@ -277,8 +277,6 @@ func (p flowPages) showRefused(w http.ResponseWriter, r *request, wrong *refused
 	if err != nil {
 		return err
 	}
-	p.ask(r)
-	r.frame.Title, r.frame.Section = shows.title, shows.section
-	p.write(w, http.StatusUnprocessableEntity, r.frame, shows.parts...)
+	p.show(w, r, http.StatusUnprocessableEntity, shows)
 	return nil
 }

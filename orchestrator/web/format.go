@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/internal/wire/quantity"
 	"github.com/agent-on-demand/aod/orchestrator/web/preview"
 )
 
@@ -59,18 +60,7 @@ func plural(n int64, one, many string) string {
 }
 
 // size is a number of bytes, in the unit that people read.
-func size(n int64) string {
-	const step = 1024
-	if n < step {
-		return strconv.FormatInt(n, 10) + " B"
-	}
-	value, unit := float64(n)/step, 0
-	units := []string{"KiB", "MiB", "GiB", "TiB"}
-	for value >= step && unit < len(units)-1 {
-		value, unit = value/step, unit+1
-	}
-	return strconv.FormatFloat(value, 'f', 1, 64) + " " + units[unit]
-}
+func size(n int64) string { return quantity.Rounded(n) }
 
 // cost is what models took, with so many decimals; what wasn't priced isn't free.
 func cost(total *api.ModelTotal, decimals int) string {
@@ -108,6 +98,19 @@ func span(d time.Duration) string {
 		return pair(d, time.Hour, "h", time.Minute, "min")
 	}
 	return pair(d, 24*time.Hour, "d", time.Hour, "h")
+}
+
+// lasting is a number of milliseconds as a duration, and millis is how long it is.
+func lasting(ms float64) time.Duration { return time.Duration(ms * float64(time.Millisecond)) }
+
+func millis(ms float64) string { return span(lasting(ms)) }
+
+// took is millis of what may not be known, which is 0.
+func took(ms float64) string {
+	if ms == 0 {
+		return none
+	}
+	return millis(ms)
 }
 
 func pair(d, large time.Duration, name string, small time.Duration, rest string) string {

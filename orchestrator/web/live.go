@@ -2,7 +2,6 @@ package web
 
 import (
 	"context"
-	"encoding/json"
 	"net/http"
 	"net/url"
 	"strings"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/internal/wire/httpwire"
+	"github.com/agent-on-demand/aod/internal/wire/strictjson"
 )
 
 // content is what a page shows. Its parts are made again when what it shows has changed.
@@ -31,9 +31,8 @@ func (p *Page) page(pattern string, build builder) {
 		if err != nil {
 			return err
 		}
-		p.ask(r)
-		r.frame.Title, r.frame.Section, r.frame.Live = shows.title, shows.section, shows.follow != nil
-		p.write(w, http.StatusOK, r.frame, shows.parts...)
+		r.frame.Live = shows.follow != nil
+		p.show(w, r, http.StatusOK, shows)
 		return nil
 	})
 	p.looks.HandleFunc(pattern, func(_ http.ResponseWriter, r *http.Request) {
@@ -47,6 +46,13 @@ func (p *Page) page(pattern string, build builder) {
 			seen.asked = req.frame.Asked
 		}
 	})
+}
+
+// show answers with what a page shows. One that is shown again with what somebody has filled in isn't followed.
+func (p *Page) show(w http.ResponseWriter, r *request, status int, shows content) {
+	p.ask(r)
+	r.frame.Title, r.frame.Section = shows.title, shows.section
+	p.write(w, status, r.frame, shows.parts...)
 }
 
 // look is a page as it is at one moment.
@@ -127,7 +133,7 @@ func (p *Page) live(w http.ResponseWriter, r *request) error {
 
 // lookOnce answers with what differs now.
 func lookOnce(w http.ResponseWriter, now update) error {
-	data, err := json.Marshal(now)
+	data, err := strictjson.Encode(now)
 	if err != nil {
 		return err
 	}
@@ -211,7 +217,7 @@ func (f follower) send(now *look) error {
 	if len(u.Parts) == 0 {
 		return nil
 	}
-	data, err := json.Marshal(u)
+	data, err := strictjson.Encode(u)
 	if err != nil {
 		return err
 	}
@@ -233,9 +239,9 @@ func (l *look) since(has map[string]string) update {
 
 // tellGone tells a browser that a page can't be shown any more, as its run was removed, and ends its stream.
 func tellGone(out *httpwire.EventWriter, err error) error {
-	data, marshalled := json.Marshal(fault.Public(err).Msg)
-	if marshalled != nil {
-		return marshalled
+	data, encoding := strictjson.Encode(fault.Public(err).Msg)
+	if encoding != nil {
+		return encoding
 	}
 	if writing := out.WriteLine("gone", "", data); writing != nil {
 		return writing

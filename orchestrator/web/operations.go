@@ -114,14 +114,6 @@ func (u unitFigures) Half() string { return took(u.P50) }
 // Most is how long 19 of 20 of the last runs took at most.
 func (u unitFigures) Most() string { return took(u.P95) }
 
-// took is a number of milliseconds; 0 is not known.
-func took(ms float64) string {
-	if ms == 0 {
-		return none
-	}
-	return span(time.Duration(ms * float64(time.Millisecond)))
-}
-
 func (p office) show(r *request) (content, error) {
 	o, err := p.read(r.Context())
 	if err != nil {

@@ -142,11 +142,7 @@ func (p *Page) Refuse(w http.ResponseWriter, r *http.Request, problem httpwire.P
 	guardHeaders(w.Header())
 	f := p.newFrame(r)
 	if problem.Status == http.StatusUnauthorized && (r.Method == http.MethodGet || r.Method == http.MethodHead) {
-		next := strings.TrimPrefix(r.URL.Path, "/ui/")
-		if r.URL.RawQuery != "" {
-			next += "?" + r.URL.RawQuery
-		}
-		redirect(w, f.Up+"login?next="+url.QueryEscape(next))
+		redirect(w, f.Up+"login?next="+url.QueryEscape(f.Here))
 		return
 	}
 	f.Title, f.Alone = titleOf(problem.Status), problem.Status == http.StatusUnauthorized

@@ -51,7 +51,7 @@ func (p sweeping) ask(w http.ResponseWriter, r *request) error {
 		}
 		would.Before = r.frame.now.Add(-d)
 	}
-	return p.show(w, r, would, true)
+	return p.report(w, r, would, true)
 }
 
 // do removes what ask has shown.
@@ -68,10 +68,10 @@ func (p sweeping) do(w http.ResponseWriter, r *request) error {
 				WithHint("go back to Operations and choose again")
 		}
 	}
-	return p.show(w, r, goes, false)
+	return p.report(w, r, goes, false)
 }
 
-func (p sweeping) show(w http.ResponseWriter, r *request, g pruning, dry bool) (err error) {
+func (p sweeping) report(w http.ResponseWriter, r *request, g pruning, dry bool) (err error) {
 	opts := api.PruneOptions{DryRun: dry, Images: g.Before.IsZero()}
 	if !opts.Images {
 		opts.OlderThan = max(time.Since(g.Before), 1)
@@ -79,8 +79,8 @@ func (p sweeping) show(w http.ResponseWriter, r *request, g pruning, dry bool) (
 	if g.PruneReport, err = p.svc.Retention.Prune(r.Context(), opts); err != nil {
 		return err
 	}
-	p.Page.ask(r)
-	r.frame.Title, r.frame.Section = "Remove what isn't needed", "operations"
-	p.write(w, http.StatusOK, r.frame, part{"prune", "operations-prune", g})
+	p.show(w, r, http.StatusOK, content{
+		title: "Remove what isn't needed", section: "operations", parts: []part{{"prune", "operations-prune", g}},
+	})
 	return nil
 }

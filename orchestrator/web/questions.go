@@ -95,9 +95,7 @@ func (p questionPages) openQuestions(r *request) (askList, error) {
 	for _, q := range page.Questions {
 		list.Rows = append(list.Rows, rowOfQuestion(r, q))
 	}
-	if page.Next != nil {
-		list.Next = *page.Next
-	}
+	list.Next = behind(page.Next)
 	return list, err
 }
 
@@ -254,7 +252,7 @@ func (p questionPages) answer(w http.ResponseWriter, r *request) error {
 	}
 	v := askView{
 		By: strings.TrimSpace(fields.Get("by")), Back: fields.Get("back"),
-		Note: strings.TrimSpace(strings.ReplaceAll(fields.Get("note"), "\r\n", "\n")),
+		Note: strings.TrimSpace(newlines(fields.Get("note"))),
 	}
 	given := api.Answer{Action: fields.Get("action"), By: v.By, Note: v.Note}
 	var found []fault.Finding
@@ -324,9 +322,7 @@ func (p questionPages) showQuestion(w http.ResponseWriter, r *request, q api.Que
 	if err != nil {
 		return err
 	}
-	p.ask(r)
-	r.frame.Title, r.frame.Section = shows.title, shows.section
-	p.write(w, status, r.frame, shows.parts...)
+	p.show(w, r, status, shows)
 	return nil
 }
 

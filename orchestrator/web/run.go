@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
-	"time"
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/api/fault"
@@ -83,7 +82,7 @@ func (v runView) QueueText() string {
 	if v.Timings.Queue < 1 {
 		return "no wait"
 	}
-	return span(time.Duration(v.Timings.Queue*float64(time.Millisecond))) + " in the queue"
+	return millis(v.Timings.Queue) + " in the queue"
 }
 
 // Spent is what the run and all that it called took of models.
@@ -112,7 +111,7 @@ func (p runPages) runOf(r *request, tab string) (runView, error) {
 	case v.Waiting != nil:
 		v.Told = waitingText(*v.Waiting)
 	case !v.Ended:
-		v.Told = p.progressOf(r.Context(), record.ID, &v.Is)
+		v.Told = p.progressOf(r.Context(), record.ID, record.Question)
 	}
 	if record.Error != nil {
 		v.Why = record.Error.Kind + " · " + string(record.Error.Category)
@@ -222,7 +221,6 @@ type eventRow struct {
 	Seq        int64
 	Type, Told string
 	Data       string
-	At         time.Time
 }
 
 // eventPage is how many events a page shows.

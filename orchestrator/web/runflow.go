@@ -3,9 +3,7 @@ package web
 import (
 	"cmp"
 	"context"
-	"net/http"
 	"strings"
-	"time"
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/api/fault"
@@ -19,7 +17,6 @@ type flowPages struct{ runPages }
 func (p flowPages) addRunFlow() {
 	p.run("POST /ui/runs/{id}/again", p.runAgain)
 	p.page("/ui/runs/{id}/flow", p.runFlow)
-	p.read("GET /ui/runs/{id}/state/", p.stateFile)
 	p.page("/ui/units/{name}/flow", p.unitFlow)
 }
 
@@ -168,16 +165,3 @@ func (p flowPages) stateOf(ctx context.Context, id string) stateView {
 }
 
 const mostStateFiles = 100
-
-// stateFile answers with a file of a run's state, to be saved.
-func (p flowPages) stateFile(w http.ResponseWriter, r *request) error {
-	name := strings.TrimPrefix(r.URL.Path, "/ui/runs/"+r.PathValue("id")+"/state/")
-	file, _, err := p.svc.Flows.OpenStateFile(r.Context(), r.PathValue("id"), name)
-	if err != nil {
-		return err
-	}
-	defer file.Close()
-	w.Header().Set("Content-Type", "application/octet-stream")
-	http.ServeContent(w, r.Request, "", time.Time{}, file)
-	return nil
-}

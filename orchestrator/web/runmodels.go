@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
-	"time"
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/api/fault"
@@ -48,8 +47,6 @@ func (r modelRow) First() string {
 	}
 	return millis(r.FirstMS)
 }
-
-func millis(ms float64) string { return span(time.Duration(ms * float64(time.Millisecond))) }
 
 // Told is how the call ended.
 func (r modelRow) Told() string {
@@ -134,9 +131,7 @@ func (p modelPages) runModels(r *request) (content, error) {
 		return content{}, err
 	}
 	list := modelList{runView: v, Later: after > 0, Budget: p.budgetOf(r, v)}
-	if page.Next != nil {
-		list.Next = *page.Next
-	}
+	list.Next = behind(page.Next)
 	a := axis{v.CreatedAt, r.frame.now}
 	if v.FinishedAt != nil {
 		a.to = *v.FinishedAt
@@ -152,7 +147,7 @@ func rowOfCall(c api.ModelCall, a axis) modelRow {
 	if c.Status < http.StatusOK || c.Status >= http.StatusMultipleChoices {
 		row.Is.Class = "bad"
 	}
-	row.Bar = bar{row.Is.Class, a.at(c.At), a.at(c.At.Add(time.Duration(c.MS * float64(time.Millisecond))))}
+	row.Bar = bar{row.Is.Class, a.at(c.At), a.at(c.At.Add(lasting(c.MS)))}
 	return row
 }
 

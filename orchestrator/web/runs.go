@@ -194,16 +194,16 @@ func (p runPages) rowOf(ctx context.Context, run api.Summary) runRow {
 	case run.Waiting != nil:
 		row.Told = waitingText(*run.Waiting)
 	case run.Outcome == "":
-		row.Told = p.progressOf(ctx, run.ID, &row.Is)
+		asks, _ := p.svc.Questions.Oldest(ctx, run.ID) // else it is shown as running
+		row.Is, row.Told = stateOf(run.State, "", asks != nil), p.progressOf(ctx, run.ID, asks)
 	}
 	return row
 }
 
 // progressOf tells how far a run is that goes on, or what it asks.
-func (p runPages) progressOf(ctx context.Context, id string, is *state) string {
-	if q, err := p.svc.Questions.Oldest(ctx, id); err == nil && q != nil {
-		*is = stateOf("", "", true)
-		if asked, err := p.svc.Questions.Get(ctx, q.ID); err == nil {
+func (p runPages) progressOf(ctx context.Context, id string, asks *api.OpenQuestion) string {
+	if asks != nil {
+		if asked, err := p.svc.Questions.Get(ctx, asks.ID); err == nil {
 			return "Asks: " + asked.Text
 		}
 	}
@@ -214,7 +214,7 @@ func (p runPages) progressOf(ctx context.Context, id string, is *state) string {
 	return toldBy(last)
 }
 
-// most is how many runs of a list can be chosen.
+// mostChosen is how many runs of a list can be chosen.
 const mostChosen = 200
 
 // actOnRuns cancels the chosen runs, or does them again.

@@ -5,7 +5,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/agent-on-demand/aod/api"
 )
@@ -40,8 +39,7 @@ func called(c api.Call) string {
 	if c.Outcome == "" {
 		return "Calls " + c.Unit
 	}
-	took := time.Duration(c.TotalMS * float64(time.Millisecond))
-	return fmt.Sprintf("%s %s after %s", c.Unit, wordOf(stateOf(c.State, c.Outcome, false)), span(took))
+	return fmt.Sprintf("%s %s after %s", c.Unit, wordOf(stateOf(c.State, c.Outcome, false)), millis(c.TotalMS))
 }
 
 func entered(t api.Transition) string {

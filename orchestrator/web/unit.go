@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/api/fault"
@@ -48,10 +47,10 @@ func (v unitView) P50() string { return v.took(func(l *api.Lately) float64 { ret
 func (v unitView) P95() string { return v.took(func(l *api.Lately) float64 { return l.P95 }) }
 
 func (v unitView) took(of func(*api.Lately) float64) string {
-	if v.Status.Lately == nil || of(v.Status.Lately) == 0 {
+	if v.Status.Lately == nil {
 		return none
 	}
-	return span(time.Duration(of(v.Status.Lately) * float64(time.Millisecond)))
+	return took(of(v.Status.Lately))
 }
 
 // Mean is what one of the last runs cost.

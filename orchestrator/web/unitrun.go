@@ -291,10 +291,8 @@ func (p unitPages) showForm(w http.ResponseWriter, r *request, status int, f *un
 		return nil
 	}
 	f.open()
-	p.ask(r)
-	shows := p.unitContent(v, f)
-	r.frame.Title, r.frame.Section, r.frame.Here = shows.title, shows.section, "units/"+f.Unit
-	p.write(w, status, r.frame, shows.parts...)
+	r.frame.Here = "units/" + f.Unit
+	p.show(w, r, status, p.unitContent(v, f))
 	return nil
 }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/agent-on-demand/aod/internal/lazyregexp"
+	"github.com/agent-on-demand/aod/internal/wire/quantity"
 )
 
 // Plural writes a number of things in English.
@@ -42,18 +43,7 @@ func Quoted(word string) string {
 }
 
 // Bytes formats a size for a person.
-func Bytes(n int64) string {
-	const unit = 1024
-	if n < unit {
-		return fmt.Sprintf("%d B", n)
-	}
-	value, prefix := float64(n)/unit, 0
-	for value >= unit && prefix < 3 {
-		value /= unit
-		prefix++
-	}
-	return fmt.Sprintf("%.1f %ciB", value, "KMGT"[prefix])
-}
+func Bytes(n int64) string { return quantity.Rounded(n) }
 
 // Age says roughly how long ago something was.
 func Age(d time.Duration) string {

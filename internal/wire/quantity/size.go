@@ -57,6 +57,20 @@ func SizeText(n int64) string {
 	return fmt.Sprintf("%dB", n)
 }
 
+// Rounded writes a size as people read it, to a tenth of its unit: "1.5 KiB".
+func Rounded(n int64) string {
+	const unit = 1024
+	if n < unit {
+		return fmt.Sprintf("%d B", n)
+	}
+	value, prefix := float64(n)/unit, 0
+	for value >= unit && prefix < 3 {
+		value /= unit
+		prefix++
+	}
+	return fmt.Sprintf("%.1f %ciB", value, "KMGT"[prefix])
+}
+
 // Smaller returns the smaller of two bounds, of which 0 is none.
 func Smaller[T ~int64](a, b T) T {
 	if a == 0 || b > 0 && b < a {
