@@ -13,6 +13,7 @@ type Filter struct {
 	Session  string // of which they are turns; "": any
 	Context  string // to which their clients count them; "": any
 	Schedule string // of which they are occurrences, by its name; "": any
+	By       string // who made them: the name of a token; "": anybody
 	States   []State
 	Roots    bool // only those that no other run asked for
 	Active   bool // only those that still go on

@@ -147,6 +147,7 @@ func queryOf(f api.Filter) url.Values {
 	set("session", f.Session)
 	set("context", f.Context)
 	set("schedule", f.Schedule)
+	set("made_by", f.By)
 	set("cursor", f.Cursor)
 	set("since", timeText(f.Since))
 	set("until", timeText(f.Until))

@@ -26,7 +26,7 @@ func TestRunsGoOverAllPages(t *testing.T) {
 	})
 	var got []string
 	filter := api.Filter{
-		Unit: "a&b", Parent: "p", Roots: true, Active: true, Limit: 2,
+		Unit: "a&b", Parent: "p", By: "ci", Roots: true, Active: true, Limit: 2,
 		States: []api.State{api.Idle, api.Running},
 		Since:  time.Date(2026, 1, 2, 3, 4, 5, 6, time.FixedZone("", 3600)),
 	}
@@ -39,7 +39,7 @@ func TestRunsGoOverAllPages(t *testing.T) {
 	if diff := cmp.Diff([]string{"1-a", "1-b", "2-a", "2-b", "3-a", "3-b"}, got); diff != "" {
 		t.Error(diff)
 	}
-	const rest = "limit=2&parent=p&roots=true&since=2026-01-02T02%3A04%3A05.000000006Z&state=idle%2Crunning&unit=a%26b"
+	const rest = "limit=2&made_by=ci&parent=p&roots=true&since=2026-01-02T02%3A04%3A05.000000006Z&state=idle%2Crunning&unit=a%26b"
 	if diff := cmp.Diff([]string{"active=true&" + rest, "active=true&cursor=p2&" + rest, "active=true&cursor=p3&" + rest}, queries); diff != "" {
 		t.Error(diff)
 	}

@@ -57,13 +57,14 @@ func (h runHandlers) facet(c echo.Context) error {
 // filterOf reads a filter, which may have more parameters beside it.
 func filterOf(c echo.Context, more ...string) (api.Filter, *query) {
 	q := queryWith(c, "metadata", append(more, "unit", "state", "metadata", "parent", "session", "context", "schedule",
-		"since", "until", "roots", "active", "waiting", "limit", "cursor")...)
+		"made_by", "since", "until", "roots", "active", "waiting", "limit", "cursor")...)
 	filter := api.Filter{
 		Unit:     q.text("unit"),
 		Parent:   q.id("parent"),
 		Session:  q.id("session"),
 		Context:  q.text("context"),
 		Schedule: q.text("schedule"),
+		By:       q.text("made_by"),
 		States:   parse(q, "state", "a list of states with commas between them, such as queued,running", parseStates),
 		Roots:    q.flag("roots"),
 		Active:   q.flag("active"),

@@ -9,6 +9,7 @@ package records
 import (
 	"context"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/agent-on-demand/aod/api"
@@ -131,10 +132,15 @@ func FilterOf(ctx context.Context, f api.Filter) store.Filter {
 		states[i] = string(state)
 	}
 	return store.Filter{
-		MadeBy: access.OnlyOwn(ctx), Unit: f.Unit, Parent: f.Parent, Session: f.Session, Context: f.Context,
+		MadeBy: given(access.OnlyOwn(ctx), f.By), Unit: f.Unit, Parent: f.Parent, Session: f.Session, Context: f.Context,
 		Schedule: f.Schedule, States: states, Roots: f.Roots, Unfinished: f.Active, Asking: f.Waiting,
 		Metadata: f.Metadata, Since: f.Since, Until: f.Until, Cursor: f.Cursor, Limit: f.Limit,
 	}
+}
+
+// given are those of some names that aren't empty.
+func given(names ...string) []string {
+	return slices.DeleteFunc(names, func(name string) bool { return name == "" })
 }
 
 // List returns a page of runs, newest first.

@@ -34,7 +34,7 @@ func benchmarkList(b *testing.B, n int) {
 		"metadata": {Metadata: map[string]string{"mode": "DEMO"}}, "metadata of few": {Metadata: map[string]string{"mode": "DEMO", "user_id": "7"}},
 		"metadata of none": {Metadata: map[string]string{"mode": "DEMO"}, Unit: "nothing"},
 		"metadata of all":  {Metadata: map[string]string{"mode": "DEMO"}, Unit: "hello", States: []string{"completed", "failed"}},
-		"rare state":       {States: []string{"running"}}, "of no maker": {MadeBy: "nobody"},
+		"rare state":       {States: []string{"running"}}, "of no maker": {MadeBy: []string{"nobody"}},
 		"few of a unit": {Root: "none", Unit: "hello", States: []string{"completed", "failed"}},
 	} {
 		b.Run(name, func(b *testing.B) {

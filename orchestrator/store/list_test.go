@@ -22,6 +22,7 @@ func keeps(f Filter, r Run) bool {
 		(f.Root == "" || f.Root == r.Root) &&
 		(len(f.States) == 0 || slices.Contains(f.States, r.State)) &&
 		(!f.Roots || r.Parent == "") &&
+		!slices.ContainsFunc(f.MadeBy, func(name string) bool { return name != r.MadeBy }) &&
 		(!f.Unfinished || !r.Finished) && has(r.Metadata, f.Metadata) &&
 		(f.Since.IsZero() || !r.CreatedAt.Before(f.Since)) &&
 		(f.Until.IsZero() || r.CreatedAt.Before(f.Until))
@@ -51,6 +52,8 @@ func everyFilter() []Filter {
 									all = append(all, f)
 									f.Roots = true
 									all = append(all, f)
+									f.MadeBy = [][]string{{"ada"}, {"ada", "ada"}, {"ada", "bob"}}[len(all)%3]
+									all = append(all, f)
 									continue
 								}
 								for _, metadata := range []map[string]string{nil, {"user_id": "ada"}, {"user_id": "bob", "mode": "DEMO"}} {
@@ -79,6 +82,7 @@ func insertMixed(t *testing.T, s *Store, n int) []Run {
 	for range n {
 		r := aRun(random.IntN(n / 2))
 		r.Unit, r.Parent, r.Root = pick("u1", "u2"), pick("", "p1", "p2"), pick("r1", "r2")
+		r.MadeBy = []string{"", "ada", "bob"}[len(all)%3] // not by chance: what else is picked stays as it was
 		if r.State = pick("running", "failed", "completed"); r.State != "running" {
 			state := r.State
 			r = ended(r)
@@ -237,7 +241,7 @@ func TestNoListWalksOrSortsTheTable(t *testing.T) {
 func TestEachListIsReadByTheIndexWithTheFewestRuns(t *testing.T) {
 	s := open(t)
 	insertMany(t, s, 2000, func(_ int, r *Run) { r.Root, r.Unit = "r1", "u1" })
-	all := Filter{Unit: "u1", States: []string{"failed", "running"}, MadeBy: "m", Since: epoch, Until: epoch.Add(time.Hour)}
+	all := Filter{Unit: "u1", States: []string{"failed", "running"}, MadeBy: []string{"m"}, Since: epoch, Until: epoch.Add(time.Hour)}
 	for index, choose := range map[string]func(*Filter){
 		"runs_by_session":    func(f *Filter) { f.Session = "s" },
 		"runs_by_schedule":   func(f *Filter) { f.Schedule = "s" },
@@ -248,8 +252,9 @@ func TestEachListIsReadByTheIndexWithTheFewestRuns(t *testing.T) {
 		"runs_by_unit_state": func(*Filter) {},
 		"runs_by_unit":       func(f *Filter) { f.States = nil },
 		"runs_by_state":      func(f *Filter) { f.Unit = "" },
-		"runs_by_time":       func(f *Filter) { f.Unit, f.States = "", nil },
-		"runs_roots":         func(f *Filter) { f.Unit, f.States, f.Roots = "", nil, true },
+		"runs_by_maker":      func(f *Filter) { f.Unit, f.States, f.Roots = "", nil, true },
+		"runs_by_time":       func(f *Filter) { f.Unit, f.States, f.MadeBy = "", nil, nil },
+		"runs_roots":         func(f *Filter) { f.Unit, f.States, f.MadeBy, f.Roots = "", nil, nil, true },
 	} {
 		f := all
 		choose(&f)

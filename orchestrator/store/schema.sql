@@ -45,6 +45,7 @@ CREATE INDEX runs_finished      ON runs (finished_at) WHERE finished = 1;
 CREATE INDEX runs_by_session    ON runs (session, created_at) WHERE session <> '';
 CREATE INDEX runs_by_schedule   ON runs (schedule, created_at) WHERE schedule <> '';
 CREATE INDEX runs_by_context    ON runs (context, created_at) WHERE context <> '';
+CREATE INDEX runs_by_maker      ON runs (made_by, created_at) WHERE made_by <> '';
 
 CREATE INDEX runs_changed_by_context     ON runs (context, changed_at) WHERE context <> '' AND parent = '';
 CREATE INDEX runs_changed_by_state       ON runs (state, changed_at) WHERE parent = '';

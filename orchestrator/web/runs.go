@@ -33,6 +33,7 @@ type runList struct {
 type filter struct {
 	State    string // of the chips; "": all
 	Unit     string
+	By       string // who asked for them: the name of a token
 	Metadata string // KEY:VALUE
 	Since    string // such as 24h
 	Parent   string // of the runs that it called; "": runs that nobody called
@@ -71,7 +72,9 @@ func (p runPages) runs(r *request) (content, error) {
 }
 
 func filterOf(q url.Values) filter {
-	return filter{q.Get("state"), q.Get("unit"), q.Get("metadata"), q.Get("since"), q.Get("parent"), q.Get("cursor")}
+	return filter{
+		q.Get("state"), q.Get("unit"), q.Get("by"), q.Get("metadata"), q.Get("since"), q.Get("parent"), q.Get("cursor"),
+	}
 }
 
 // listRuns makes a page of the list.
@@ -104,7 +107,7 @@ func (p runPages) listRuns(ctx context.Context, f filter) (runList, error) {
 
 // api is the filter as the Service takes it.
 func (f filter) api() (api.Filter, error) {
-	chosen := api.Filter{Unit: f.Unit, Parent: f.Parent, Roots: f.Parent == "", Cursor: f.cursor}
+	chosen := api.Filter{Unit: f.Unit, By: f.By, Parent: f.Parent, Roots: f.Parent == "", Cursor: f.cursor}
 	if f.Metadata != "" {
 		key, value, ok := strings.Cut(f.Metadata, ":")
 		if !ok {
@@ -135,7 +138,7 @@ func (f filter) api() (api.Filter, error) {
 func (f filter) query() string {
 	q := url.Values{}
 	for name, value := range map[string]string{
-		"state": f.State, "unit": f.Unit, "metadata": f.Metadata, "since": f.Since, "parent": f.Parent,
+		"state": f.State, "unit": f.Unit, "by": f.By, "metadata": f.Metadata, "since": f.Since, "parent": f.Parent,
 		"cursor": f.cursor,
 	} {
 		if value != "" {
@@ -143,6 +146,12 @@ func (f filter) query() string {
 		}
 	}
 	return "?" + q.Encode()
+}
+
+// OnlyBy is the query of what somebody of those on the page asked for.
+func (f filter) OnlyBy(name string) string {
+	f.By, f.cursor = name, ""
+	return f.query()
 }
 
 // chips counts the runs of each state, whichever is chosen.

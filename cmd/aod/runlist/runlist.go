@@ -68,7 +68,7 @@ func Kept(env *cli.Env, f api.Filter) []api.Summary {
 	for _, past := range History(env).List() {
 		r := past.Record
 		if (f.Unit == "" || f.Unit == r.Unit) && (len(f.States) == 0 || slices.Contains(f.States, r.State)) &&
-			len(f.Metadata) == 0 && f.Schedule == "" && !f.Active {
+			len(f.Metadata) == 0 && f.Schedule == "" && f.By == "" && !f.Active {
 			runs = append(runs, summaryOf(r))
 		}
 	}

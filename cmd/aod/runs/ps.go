@@ -27,6 +27,7 @@ type listFlags struct {
 	asking   bool
 	unit     string
 	schedule string
+	by       string
 	states   []string
 	meta     runflags.Meta
 	limit    int
@@ -36,6 +37,7 @@ type listFlags struct {
 func (f *listFlags) register(flags *pflag.FlagSet) {
 	flags.StringVar(&f.unit, "unit", "", "only runs of this unit")
 	flags.StringVar(&f.schedule, "schedule", "", "only runs that this schedule of a server started")
+	flags.StringVar(&f.by, "by", "", "only runs that the token of this name asked a server for")
 	flags.StringSliceVar(&f.states, "state", nil, "only runs in this state, e.g. failed; may be repeated")
 	f.meta.Register(flags, "only runs with this metadata")
 	flags.IntVarP(&f.limit, "limit", "n", 50, "at most so many, the newest")
@@ -127,8 +129,8 @@ func (f listFlags) filter() (api.Filter, error) {
 	states, err := statesOf(f.states)
 	return api.Filter{
 		Metadata: metadata,
-		Unit:     f.unit, Schedule: f.schedule, States: states, Active: !f.all && len(states) == 0, Waiting: f.asking,
-		Limit: min(f.limit+1, MaxPage),
+		Unit:     f.unit, Schedule: f.schedule, By: f.by, States: states, Active: !f.all && len(states) == 0,
+		Waiting: f.asking, Limit: min(f.limit+1, MaxPage),
 	}, err
 }
 
