@@ -121,6 +121,13 @@ func TestATokenWithAName(t *testing.T) {
 	if own := s.run(`{"do":"files"}`); own.By != "" {
 		t.Errorf("a run with the server's own token is by %q", own.By)
 	}
+	for by, want := range map[string]int{"ci": 2, "ada": 0, "": 3} {
+		page := decode[api.Page](t, s.do("GET", "/v1/runs?made_by="+by, "").wants(t, 200))
+		counts := decode[api.Facet](t, s.do("GET", "/v1/runs/counts?by=unit&made_by="+by, "").wants(t, 200))
+		if len(page.Runs) != want || counts.Runs != int64(want) {
+			t.Errorf("%d runs made by %q are listed, and %d counted, of %d", len(page.Runs), by, counts.Runs, want)
+		}
+	}
 	refused := decode[httpwire.Problem](t, s.do("GET", "/v1/runs", "", ci).wants(t, 403))
 	if refused.Code != "forbidden" || !strings.Contains(refused.Hint, "--scope read") {
 		t.Errorf("refused with %+v", refused)

@@ -37,6 +37,7 @@ type filter struct {
 	Metadata string // KEY:VALUE
 	Since    string // such as 24h
 	Parent   string // of the runs that it called; "": runs that nobody called
+	Order    string // failed: those that failed or ran out of time before others; "": the newest first
 	cursor   string
 }
 
@@ -73,18 +74,15 @@ func (p runPages) runs(r *request) (content, error) {
 
 func filterOf(q url.Values) filter {
 	return filter{
-		q.Get("state"), q.Get("unit"), q.Get("by"), q.Get("metadata"), q.Get("since"), q.Get("parent"), q.Get("cursor"),
+		q.Get("state"), q.Get("unit"), q.Get("by"), q.Get("metadata"), q.Get("since"), q.Get("parent"),
+		q.Get("order"), q.Get("cursor"),
 	}
 }
 
 // listRuns makes a page of the list.
 func (p runPages) listRuns(ctx context.Context, f filter) (runList, error) {
-	list := runList{filter: f, All: f == filter{}}
-	chosen, err := f.api()
-	if err != nil {
-		return list, err
-	}
-	page, err := p.svc.Runs.List(ctx, chosen)
+	list := runList{filter: f, All: f == filter{Order: f.Order}}
+	page, err := p.pageOf(ctx, f)
 	if err != nil {
 		return list, err
 	}
@@ -103,6 +101,43 @@ func (p runPages) listRuns(ctx context.Context, f filter) (runList, error) {
 	}
 	list.Chips, err = p.chips(ctx, f)
 	return list, err
+}
+
+// othersFrom begins the cursor of a page behind the runs that failed, and shownRows is how many runs a page has.
+const othersFrom, shownRows = "others-", 50
+
+// pageOf is a page of runs in the order that is asked for. Those that failed are a list of their own, and the others
+// follow it, so that each is read by the index of its states.
+func (p runPages) pageOf(ctx context.Context, f filter) (page api.Page, err error) {
+	chosen, err := f.api()
+	if err != nil {
+		return page, err
+	}
+	chosen.Limit = shownRows
+	if f.Order != "failed" || f.State != "" {
+		return p.svc.Runs.List(ctx, chosen)
+	}
+	place, behind := strings.CutPrefix(f.cursor, othersFrom)
+	if chosen.Cursor = place; !behind {
+		chosen.States = []api.State{api.Failed, api.Timeout}
+		if page, err = p.svc.Runs.List(ctx, chosen); err != nil || page.Next != nil {
+			return page, err
+		}
+		chosen.Cursor = ""
+	}
+	left := shownRows - len(page.Runs)
+	chosen.States = []api.State{api.Idle, api.Starting, api.Running, api.Completed, api.Cancelled}
+	chosen.Limit = max(left, 1)
+	others, err := p.svc.Runs.List(ctx, chosen)
+	if len(others.Runs) > left { // they begin on the next page
+		others = api.Page{Next: new(string)}
+	}
+	page.Runs = append(page.Runs, others.Runs...)
+	if others.Next != nil {
+		next := othersFrom + *others.Next
+		page.Next = &next
+	}
+	return page, err
 }
 
 // api is the filter as the Service takes it.
@@ -139,7 +174,7 @@ func (f filter) query() string {
 	q := url.Values{}
 	for name, value := range map[string]string{
 		"state": f.State, "unit": f.Unit, "by": f.By, "metadata": f.Metadata, "since": f.Since, "parent": f.Parent,
-		"cursor": f.cursor,
+		"order": f.Order, "cursor": f.cursor,
 	} {
 		if value != "" {
 			q.Set(name, value)

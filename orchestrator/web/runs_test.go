@@ -2,6 +2,9 @@ package web_test
 
 import (
 	"fmt"
+	"html"
+	"regexp"
+	"slices"
 	"testing"
 
 	"github.com/agent-on-demand/aod/api"
@@ -28,4 +31,67 @@ func TestRunsOfOnePersonAreListed(t *testing.T) {
 	p.get("/ui/runs?by=b+%26+b").wants(t, 200, "r-"+bob, `name="by" placeholder="anybody" value="b &amp; b"`,
 		`href="?by=b&#43;%26&#43;b&amp;state=failed"`).lacks(t, "r-"+ada, "r-"+nobody)
 	p.get("/ui/runs?by=b+%26+b&state=completed").wants(t, 200, "No run is like that", `Failed <span>1</span>`)
+}
+
+var listed = regexp.MustCompile(`<tr id="r-([^"]+)"`)
+
+// walk lists the runs of a list from page to page, and how many each page has.
+func (p *page) walk(query string) (ids []string, sizes []int) {
+	p.t.Helper()
+	for more := true; more; {
+		body := p.get("/ui/runs"+query).wants(p.t, 200).body
+		rows := listed.FindAllStringSubmatch(body, -1)
+		for _, row := range rows {
+			ids = append(ids, row[1])
+		}
+		next := regexp.MustCompile(`href="([^"]+)">Earlier<`).FindStringSubmatch(body)
+		if sizes, more = append(sizes, len(rows)), next != nil; more {
+			query = html.UnescapeString(next[1])
+		}
+	}
+	return ids, sizes
+}
+
+func TestRunsThatFailedCanStandBeforeOthers(t *testing.T) {
+	t.Parallel()
+	p := newPage(t).signIn()
+	add := func(failed, others int) {
+		var last []string
+		for i := range max(failed, others) {
+			if i < failed {
+				last = append(last, p.submit("fail", ""))
+			}
+			if i < others {
+				last = append(last, p.submit("", ""))
+			}
+		}
+		for _, id := range last {
+			p.until(id, func(r api.Record) bool { return r.Outcome != "" })
+		}
+	}
+	check := func(failed, others int, want ...int) {
+		t.Helper()
+		ids, sizes := p.walk("?order=failed")
+		if !slices.Equal(sizes, want) || len(ids) != failed+others {
+			t.Errorf("of %d that failed and %d others: pages of %d runs, want %d", failed, others, sizes, want)
+		}
+		newest, _ := p.walk("")
+		bad, _ := p.walk("?state=failed")
+		for _, id := range bad {
+			newest = slices.DeleteFunc(newest, func(other string) bool { return other == id })
+		}
+		if !slices.Equal(ids, append(bad, newest...)) {
+			t.Errorf("the order is %q, want those that failed, %q, then %q", ids, bad, newest)
+		}
+	}
+	add(3, 2)
+	check(3, 2, 5)
+	add(47, 0)
+	check(50, 2, 50, 2)
+	add(2, 0)
+	check(52, 2, 50, 4)
+	add(0, 49)
+	check(52, 51, 50, 50, 3)
+	p.get("/ui/runs?order=failed").wants(t, 200, `value="failed" selected`, `href="?order=failed&amp;state=completed"`)
+	p.get("/ui/runs?order=failed&cursor=others-x").wants(t, 422)
 }
