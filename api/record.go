@@ -29,7 +29,7 @@ type Record struct {
 	InputMasked bool              `json:"input_masked,omitempty"` // secrets in it are hidden: it can't be given again
 	State       State             `json:"state"`
 	Status      Status            `json:"status,omitempty"`   // of the state; older servers don't send it
-	Waiting     *Waiting          `json:"waiting,omitempty"`  // of a run that is queued; nil: nothing is known
+	Waiting     *Waiting          `json:"waiting,omitempty"`  // nil: it doesn't, or nothing is known
 	Question    *OpenQuestion     `json:"question,omitempty"` // the oldest that it has open; nil: none
 	Outcome     Outcome           `json:"outcome"`
 	ExitCode    *int              `json:"exit_code"` // nil: it never started
@@ -72,10 +72,11 @@ type Record struct {
 	FinishedAt   *time.Time      `json:"finished_at"`          // nil while it goes on
 }
 
-// Waiting is why a run hasn't begun.
+// Waiting is why a run doesn't go on.
 type Waiting struct {
 	Place int `json:"place,omitempty"` // in the line of its unit, from 1; 0: it isn't in line yet
-	// slots, unit, memory, answer, turn, session or closed; later versions may add some
+	// in the queue slots, unit, memory, answer, turn or closed; session; retry; image; engine; later versions may
+	// add some
 	Reason  string    `json:"reason"`
 	Message string    `json:"message"` // the same for people
 	Since   time.Time `json:"since"`

@@ -220,6 +220,7 @@ func TestARunThatIsCancelledWhileTheEngineIsAwayEnds(t *testing.T) {
 	w.breaks("Remove", errUnreachable)
 	w.engine.Cut(errUnreachable)
 	within(t, func() bool { return strings.Count(strings.Join(w.engine.Calls(), " "), "Probe") > 2 }, func() string { return "it doesn't wait" })
+	w.until(id, func(r api.Record) bool { return r.Waiting != nil && r.Waiting.Reason == "engine" })
 	if _, err := w.service.Cancel(t.Context(), id, "because"); err != nil {
 		t.Fatal(err)
 	}

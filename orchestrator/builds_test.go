@@ -115,6 +115,7 @@ func TestARunThatIsCancelledWaitsForNoBuild(t *testing.T) {
 	w := newSite(t, nil, "slow")
 	id := w.submitTo("slow", orders{Mark: "1"})
 	w.builds(1)
+	w.until(id, func(r api.Record) bool { return r.Waiting != nil && r.Waiting.Reason == "image" })
 	if _, err := w.service.Cancel(t.Context(), id, "because"); err != nil {
 		t.Fatal(err)
 	}

@@ -190,6 +190,7 @@ func (j *job) retryDelay() time.Duration {
 func (j *job) waitToRetry(ctx context.Context) error {
 	ctx, stop := j.loop.waiting(ctx)
 	defer stop()
+	defer j.WaitFor("retry", fmt.Sprintf("an attempt failed, and the next one comes %v after it", j.retryDelay()))()
 	return pause.For(ctx, j.retryDelay())
 }
 

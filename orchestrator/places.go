@@ -29,15 +29,24 @@ func (l *loop) place(j *job) queue.Run {
 	}
 }
 
-// waitsIn returns what tells where a queued run waits and for what; nil: it doesn't, or another process knows.
-func waitsIn(q *queue.Queue, led *jobs) func(id, unit string, since time.Time) *api.Waiting {
-	return func(id, unit string, since time.Time) *api.Waiting {
+// waitsIn returns what tells where a run waits and for what; nil: it doesn't, or another process knows.
+func waitsIn(q *queue.Queue, led *jobs) func(id, unit string, state api.State, since time.Time) *api.Waiting {
+	return func(id, unit string, state api.State, since time.Time) *api.Waiting {
+		j := led.get(id)
+		if j != nil {
+			if w := j.WaitsFor(); w != nil {
+				return w
+			}
+		}
+		if state != api.Idle && state != api.Failed { // of an attempt, after which there is another one
+			return nil
+		}
 		if place, waits := q.PlaceOf(unit, id); waits {
 			return &api.Waiting{
 				Place: place.Ahead + 1, Reason: string(place.Reason), Message: waitText(place), Since: since,
 			}
 		}
-		if j := led.get(id); j != nil && j.turn != nil {
+		if j != nil && j.turn != nil && state == api.Idle {
 			return &api.Waiting{Reason: "session", Message: "an earlier turn of its session goes on", Since: since}
 		}
 		return nil

@@ -68,13 +68,15 @@ func TestAServiceGoesOnWithAKindsRuns(t *testing.T) {
 		}
 		p := newPlays(t, s, func(o *Options) { o.RetryDelay = time.Hour })
 		id := p.submit()
-		p.until(id, func(r api.Record) bool { return len(r.Attempts) == 1 })
+		p.until(id, func(r api.Record) bool {
+			return len(r.Attempts) == 1 && r.Waiting != nil && strings.Contains(r.Waiting.Message, "1h0m0s after it")
+		})
 		p.stop()
 		p.opts.RetryDelay = time.Millisecond
 		p.start()
 		record := p.await(id)
 		wantCalls(t, s, id, "attempt discard release attempt settle remove")
-		if record.Outcome != api.Success || record.Retries != 1 {
+		if record.Outcome != api.Success || record.Retries != 1 || record.Waiting != nil {
 			t.Errorf("record %s", show(record))
 		}
 	})

@@ -72,8 +72,8 @@ type Options struct {
 	Runs      string                // where each run has its directory
 	Live      func(id string) *Live // nil for a run that this process doesn't lead
 	Questions Questions             // nil: none are stored
-	// Waits tells where a run that is idle waits, which was made at a time, and for what; nil: it doesn't wait.
-	Waits func(id, unit string, since time.Time) *api.Waiting
+	// Waits tells where a run waits that is in a state and was made at a time, and for what; nil: it doesn't wait.
+	Waits func(id, unit string, state api.State, since time.Time) *api.Waiting
 }
 
 // Reader reads runs as they stand. It is safe for concurrent use.
@@ -107,12 +107,12 @@ func (r *Reader) Get(ctx context.Context, id string) (api.Record, error) {
 	return record, err
 }
 
-// waitOf tells why a run hasn't begun.
+// waitOf tells why a run doesn't go on.
 func (r *Reader) waitOf(id, unit string, state api.State, outcome api.Outcome, since time.Time) *api.Waiting {
-	if state != api.Idle || outcome != "" {
+	if outcome != "" {
 		return nil
 	}
-	return r.opts.Waits(id, unit, since)
+	return r.opts.Waits(id, unit, state, since)
 }
 
 // Seen is for what needs no record: it returns the fault of an unknown run for one that the client

@@ -59,6 +59,7 @@ type Run struct {
 	maskedLog maskedLog
 	told      maskedTold
 	hidden    atomic.Pointer[hidden]
+	waits     atomic.Pointer[api.Waiting]
 
 	host      Host
 	observe   func(Event)
@@ -314,6 +315,15 @@ func (r *Run) Log(line runtime.LogLine) {
 	line = r.maskedLine(line)
 	r.tell(Event{Log: &line})
 }
+
+// WaitFor has others see that the run waits for something until over is called.
+func (r *Run) WaitFor(reason, message string) (over func()) {
+	r.waits.Store(&api.Waiting{Reason: reason, Message: message, Since: time.Now().UTC()})
+	return func() { r.waits.Store(nil) }
+}
+
+// WaitsFor returns what WaitFor told; nil: the run doesn't wait, or in the queue.
+func (r *Run) WaitsFor() *api.Waiting { return r.waits.Load() }
 
 // Built passes on a step of the build of the unit's image.
 func (r *Run) Built(event runtime.BuildEvent) { r.Tell(Event{Build: &event}) }

@@ -8,7 +8,6 @@ import (
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/api/fault"
-	"github.com/agent-on-demand/aod/capsule/unit"
 )
 
 func (p *Page) addOperations() {
@@ -27,15 +26,29 @@ type operations struct {
 	Problem  *fault.Error // why it takes no runs; nil: it does
 	Waits    []waitRow    // the oldest first
 	More     int64        // waiting runs that aren't shown
+	Cut      bool         // there are older runs at which nobody looked
 	Database int64        // bytes
 	KeepAge  string       // how old the runs that ended may get; "": any age
 	KeepSize int64        // bytes that they may take; 0: no bound
 }
 
-// waitRow is a run that waits for its turn.
-type waitRow struct {
-	api.Summary
-	Why string
+// waitRow is a run that waits.
+type waitRow struct{ api.Summary }
+
+// Why is what it waits for.
+func (r waitRow) Why() string {
+	if r.Waiting == nil {
+		return "It is its turn in a moment"
+	}
+	return waitingText(*r.Waiting)
+}
+
+// Since is when it began to wait.
+func (r waitRow) Since() time.Time {
+	if r.Waiting == nil {
+		return r.CreatedAt
+	}
+	return r.Waiting.Since
 }
 
 // meter is a share of something as a bar.
@@ -67,14 +80,13 @@ func (o operations) Promised() int64 { return o.Memory.RunBytes + o.Memory.PoolB
 
 // WaitCount is how many runs wait.
 func (o operations) WaitCount() string {
-	n := int64(len(o.Waits)) + o.More
-	return count(n, n >= mostWaiting)
+	return count(int64(len(o.Waits))+o.More, o.Cut)
 }
 
 // Oldest is since when a run waits; zero: none does.
 func (o operations) Oldest() (at time.Time) {
 	if len(o.Waits) > 0 {
-		at = o.Waits[0].CreatedAt
+		at = o.Waits[0].Since()
 	}
 	return at
 }
@@ -145,62 +157,26 @@ func (p office) read(ctx context.Context) (o operations, err error) {
 	if o.KeepSize = bytes; age > 0 {
 		o.KeepAge = span(age)
 	}
-	o.Waits, o.More, err = p.waits(ctx, o.Stats)
+	going, err := p.svc.Runs.List(ctx, api.Filter{Active: true, Limit: 1000})
+	o.addWaits(going)
 	return o, err
 }
 
-// mostWaits is how many waiting runs are shown, of the newest mostWaiting.
-const mostWaits, mostWaiting = 30, 1000
+// mostWaits is how many waiting runs are shown.
+const mostWaits = 30
 
-// waits lists the runs that wait for their turn, the oldest first, and counts those that it leaves out.
-func (p office) waits(ctx context.Context, stats api.Stats) (rows []waitRow, more int64, err error) {
-	page, err := p.svc.Runs.List(ctx, api.Filter{States: []api.State{api.Idle}, Limit: mostWaiting})
-	if err != nil {
-		return nil, 0, err
-	}
-	slices.Reverse(page.Runs)
-	shown := page.Runs[:min(len(page.Runs), mostWaits)]
-	most := map[string]int64{}
-	for _, run := range shown {
-		if _, known := most[run.Unit]; !known {
-			most[run.Unit] = p.mostAtOnce(ctx, run.Unit)
-		}
-		rows = append(rows, waitRow{run, whyWaits(run, most[run.Unit], stats)})
-	}
-	return rows, int64(len(page.Runs) - len(shown)), nil
-}
-
-// whyWaits tells what a run waits for, as far as the figures tell. Of its unit most may go on at once; 0: any number.
-func whyWaits(run api.Summary, most int64, stats api.Stats) string {
-	var of api.UnitStats
-	for _, u := range stats.Units {
-		if u.Unit == run.Unit {
-			of = u
+// addWaits adds the runs of a page that wait, the oldest first.
+func (o *operations) addWaits(page api.Page) {
+	o.Cut = page.Next != nil
+	for _, run := range slices.Backward(page.Runs) {
+		switch {
+		case run.Waiting == nil && run.State != api.Idle:
+		case len(o.Waits) == mostWaits:
+			o.More++
+		default:
+			o.Waits = append(o.Waits, waitRow{run})
 		}
 	}
-	running := of.Live[api.Status(api.Starting)] + of.Live[api.Status(api.Running)]
-	switch {
-	case of.Queued == 0 && run.Retries > 0:
-		return "An attempt failed: the next one comes after a pause"
-	case of.Queued == 0 && run.Kind == string(unit.Agent):
-		return "An earlier turn of its session goes on"
-	case most > 0 && running >= most:
-		return "Its unit runs " + num(most) + " at a time, and as many run"
-	case stats.Busy >= stats.Slots:
-		return "All " + plural(int64(stats.Slots), "slot", "slots") + " of the server are taken"
-	case stats.Memory.LimitBytes > 0 && of.Queued > 0:
-		return "Not enough memory is free, or it is its turn in a moment"
-	}
-	return "It is its turn in a moment"
-}
-
-// mostAtOnce is how many runs of a unit go on at once; 0: there is no bound, or no such unit.
-func (p office) mostAtOnce(ctx context.Context, name string) int64 {
-	terms, err := p.svc.Units.Terms(ctx, name)
-	if err != nil {
-		return 0
-	}
-	return int64(terms.Unit.Concurrency)
 }
 
 // every calls changed after each pause.

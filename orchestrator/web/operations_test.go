@@ -32,7 +32,7 @@ func TestOperationsTellWhatGoesOnAndWhatWaits(t *testing.T) {
 	p.begun()
 	waits := p.submit("wait", "")
 	testkit.Eventually(t, "it waits", func() bool { stats, _ := p.svc.Figures.Stats(t.Context()); return stats.Queued == 1 })
-	first := p.get("/ui/operations").wants(t, 200, "2 of 2", "All 2 slots of the server are taken", `id="w-`+waits+`"`, `<rect width="100%"`, "1.2.3").body
+	first := p.get("/ui/operations").wants(t, 200, "2 of 2", "Place 1 in the queue: all slots are taken, of which there are 2", `id="w-`+waits+`"`, `<rect width="100%"`, "1.2.3").body
 	since := regexp.MustCompile(`data-since="[^"]*"|data-hash="[^"]*"`)
 	if again := p.get("/ui/operations").body; strings.Join(since.FindAllString(first, -1), " ") != strings.Join(since.FindAllString(again, -1), " ") {
 		t.Error("its parts differ although nothing has changed")

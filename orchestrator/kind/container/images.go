@@ -111,7 +111,12 @@ func (b *imageBuilder) find(ctx context.Context, r *run.Run) (foundImage, error)
 	if found, ok := b.known.Load(key); ok && r.Unit.Version != "" {
 		return found.(foundImage), nil
 	}
-	found, _, err := b.build(ctx, r.Unit, r.Built, r.Aside)
+	found, _, err := b.build(ctx, r.Unit, r.Built, func(ctx context.Context, wait func()) error {
+		return r.Aside(ctx, func() {
+			defer r.WaitFor("image", "its image is being built")()
+			wait()
+		})
+	})
 	if err == nil && r.Unit.Version != "" {
 		b.known.Store(key, found)
 	}

@@ -73,6 +73,7 @@ func (o *outage) outlast(ctx context.Context, attempt reentrant) (run.Result, er
 func (o *outage) awaitEngine(ctx context.Context) error {
 	ctx, stop := o.run.Waiting(ctx)
 	defer stop()
+	defer o.run.WaitFor("engine", "the container engine doesn't answer")()
 	if began := o.run.Record.StartedAt; o.run.State() == api.Running && began != nil {
 		var end context.CancelFunc
 		ctx, end = context.WithTimeoutCause(ctx,
