@@ -127,13 +127,18 @@ func (c *Catalogue) Show(ctx context.Context, name string) (api.Unit, error) {
 	if err != nil {
 		return api.Unit{}, err
 	}
+	return c.Details(ctx, u)
+}
+
+// Details are what Show returns of a unit, for who has read it.
+func (c *Catalogue) Details(ctx context.Context, u *unit.Unit) (api.Unit, error) {
 	info, err := c.withSchemas(u)
 	info.Agent = c.agentOf(u)
 	if err == nil {
-		info.Status, err = c.opts.Status(ctx, name)
+		info.Status, err = c.opts.Status(ctx, u.Name)
 	}
 	if err == nil {
-		info.CalledBy, err = c.callersOf(ctx, name)
+		info.CalledBy, err = c.callersOf(ctx, u.Name)
 	}
 	return info, err
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/capsule/contract"
 	"github.com/agent-on-demand/aod/capsule/contract/form"
 	"github.com/agent-on-demand/aod/internal/access"
 	"github.com/agent-on-demand/aod/internal/wire/httpwire"
@@ -326,7 +327,11 @@ func (p chats) say(w http.ResponseWriter, r *request) error {
 	if !httpwire.IsRunID(id) {
 		return fault.New(fault.NotFound, "there is no session of this id").WithHint("Chat in the menu lists them")
 	}
-	posted, err := p.readUpload(r)
+	posted := p.newUpload(contract.DefaultMaxBytes)
+	posted.place = func(control, base string) (field, name string) {
+		return strings.TrimPrefix(control, "file:"), base // as its template has it
+	}
+	err := posted.read(r)
 	if err != nil {
 		return err
 	}
@@ -337,7 +342,7 @@ func (p chats) say(w http.ResponseWriter, r *request) error {
 		}
 	}
 	_, _, err = p.svc.Submit(r.Context(), spool.Submission{ // which owns the files from here
-		Session: id, Input: input, Files: posted.files, Key: posted.Get("key"),
+		Session: id, Input: input, Files: posted.spool, Key: posted.Get("key"),
 		TraceParent: httpwire.TraceParent(r.Request),
 	})
 	if err != nil {

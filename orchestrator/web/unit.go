@@ -9,6 +9,7 @@ import (
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/capsule/unit"
 )
 
 // unitView is what the page of a unit shows.
@@ -145,11 +146,17 @@ func (v unitView) Rules() []fact {
 }
 
 func (p unitPages) unit(r *request) (content, error) {
-	v, err := p.unitOf(r.Context(), r.PathValue("name"))
-	if err != nil || v.Policy == nil { // it never had a valid version
+	name := r.PathValue("name")
+	u, err := p.svc.Units.Get(r.Context(), name)
+	if err != nil {
+		v, err := p.brokenUnit(r.Context(), name, err)
 		return content{title: v.Name, section: "units", parts: []part{{"head", "unit-head", v}}}, err
 	}
-	filled, err := p.formOf(r)
+	v, err := p.viewOf(r.Context(), u)
+	if err != nil {
+		return content{}, err
+	}
+	filled, err := p.formOf(r, u)
 	if err != nil {
 		return content{}, err
 	}
@@ -171,23 +178,17 @@ func (p unitPages) unitContent(v unitView, filled *unitForm) content {
 // shownRuns is how many of a unit's last runs its page lists.
 const shownRuns = 5
 
-// unitOf reads a unit for its page. One that never had a valid version has no more than its problem.
-func (p unitPages) unitOf(ctx context.Context, name string) (v unitView, err error) {
-	if v.Unit, err = p.svc.Units.Show(ctx, name); err != nil {
-		return p.brokenUnit(ctx, name, err)
-	}
-	if v.Last, err = p.lastRuns(ctx, name, shownRuns); err != nil {
-		return v, err
-	}
-	if v.Versions, err = p.svc.Units.Versions(ctx, name); err != nil {
-		return v, err
-	}
-	u, err := p.svc.Units.Get(ctx, name)
-	if err != nil {
-		return v, err
-	}
+// viewOf is a unit as its page shows it.
+func (p unitPages) viewOf(ctx context.Context, u *unit.Unit) (v unitView, err error) {
 	v.Input, v.Output = contractRows(u.Contract.Input), contractRows(u.Contract.Output)
-	return v, nil
+	if v.Unit, err = p.svc.Units.Details(ctx, u); err != nil {
+		return v, err
+	}
+	if v.Last, err = p.lastRuns(ctx, u.Name, shownRuns); err != nil {
+		return v, err
+	}
+	v.Versions, err = p.svc.Units.Versions(ctx, u.Name)
+	return v, err
 }
 
 // brokenUnit is a unit without a valid version, or the error with which nothing was found.

@@ -36,11 +36,7 @@ type unitForm struct {
 const mostFilled = 1 << 20
 
 // formOf is the empty form of a unit, or filled with the input of an earlier run.
-func (p unitPages) formOf(r *request) (*unitForm, error) {
-	u, err := p.svc.Units.Get(r.Context(), r.PathValue("name"))
-	if err != nil {
-		return nil, err
-	}
+func (p unitPages) formOf(r *request, u *unit.Unit) (*unitForm, error) {
 	f := p.newForm(u)
 	id := r.URL.Query().Get("from")
 	if id == "" {

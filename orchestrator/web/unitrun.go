@@ -16,24 +16,16 @@ import (
 	"github.com/agent-on-demand/aod/capsule/unit"
 	"github.com/agent-on-demand/aod/internal/access"
 	"github.com/agent-on-demand/aod/internal/wire/httpwire"
-	"github.com/agent-on-demand/aod/orchestrator"
 	"github.com/agent-on-demand/aod/orchestrator/keys"
 	"github.com/agent-on-demand/aod/orchestrator/spool"
 )
 
-// maxFormParts bounds what a form sends.
-const maxFormParts = 1000
-
 // sent is what a browser sent of a unit's form.
 type sent struct {
-	svc    *orchestrator.Service
-	values url.Values
-	files  map[string][]string // their names in the input, by those of their controls
-	spool  *spool.Spool        // nil until there is a file
-	taken  map[string]bool     // names of files
-	old    []spool.File        // of the run that the form was filled with
-	texts  int64               // bytes that values may still have
-	upload int64
+	upload
+	names map[string][]string // of files in the input, by those of their controls
+	taken map[string]bool     // names of files
+	old   []spool.File        // of the run that the form was filled with
 }
 
 // runUnit begins a run with what its unit's form was filled with. Where that can't be, the form is shown again.
@@ -52,8 +44,8 @@ func (p unitPages) runUnit(w http.ResponseWriter, r *request) error {
 	}
 	defer func() { _ = got.spool.Remove() }() // what no run took
 	f, input, unread := p.filled(u, got)
-	if f.edit(u, got.values, input, unread) {
-		return p.showForm(w, r, http.StatusOK, f)
+	if f.edit(u, got.Values, input, unread) {
+		return p.showForm(w, r, http.StatusOK, u, f)
 	}
 	id, err := p.begin(r, u, got, input, len(unread) > 0)
 	if err == nil && id != "" {
@@ -63,84 +55,54 @@ func (p unitPages) runUnit(w http.ResponseWriter, r *request) error {
 	problem := httpwire.ProblemOf(cmp.Or[error](err, fault.New(fault.Input, "some fields can't be read")))
 	httpwire.NotesOf(r.Context()).Report(err, false)
 	f.refuse(problem, unread)
-	if got.values.Has("part") { // a script shows it: a browser's console would call another status an error
+	if got.Has("part") { // a script shows it: a browser's console would call another status an error
 		problem.Status = http.StatusOK
 	}
-	return p.showForm(w, r, problem.Status, f)
+	return p.showForm(w, r, problem.Status, u, f)
 }
 
 // receive reads a form as it comes.
 func (p unitPages) receive(r *request) (*sent, error) {
-	if err := p.svc.Room(r.ContentLength); err != nil {
-		return nil, err
-	}
-	got := &sent{
-		svc: p.svc, values: url.Values{}, files: map[string][]string{}, taken: map[string]bool{},
-		texts: p.opts.PayloadBytes + httpwire.SmallBody, upload: p.opts.UploadBytes,
-	}
-	for part, err := range httpwire.FormParts(r.Request, p.opts.UploadBytes, maxFormParts) {
-		if err == nil && part.File != "" {
-			err = got.file(r.Context(), part)
-		} else if err == nil {
-			err = got.text(r.Context(), part)
-		}
-		if err = part.Or(err); err != nil {
-			_ = got.spool.Remove() // the error that led here is the one to tell
-			return nil, err
-		}
-	}
-	return got, nil
+	texts := p.opts.PayloadBytes + httpwire.SmallBody
+	got := &sent{upload: p.newUpload(texts), names: map[string][]string{}, taken: map[string]bool{}}
+	got.text, got.place = got.takeText, got.nameFile
+	return got, got.read(r)
 }
 
-func (s *sent) text(ctx context.Context, part *httpwire.FormPart) error {
-	text, err := part.Text(s.texts)
-	if err != nil {
-		return err
+// takeText knows which run the form was filled with before any file comes: their names depend on it.
+func (s *sent) takeText(ctx context.Context, name, text string) (err error) {
+	if name != "from" || text == "" {
+		return nil
 	}
-	s.texts -= int64(len(text))
-	name := unnamed.Replace(part.Name)
-	s.values.Add(name, string(text))
-	if name == "from" && len(text) > 0 { // before any file: their names depend on it
-		if _, s.old, err = s.svc.InputOf(ctx, string(text)); err != nil {
-			return err
-		}
-		for _, f := range s.old {
-			s.taken[f.Name] = true
-		}
+	_, s.old, err = s.svc.InputOf(ctx, text)
+	for _, f := range s.old {
+		s.taken[f.Name] = true
 	}
-	return nil
+	return err
 }
 
-// file stores a file under a name that no other one has.
-func (s *sent) file(ctx context.Context, part *httpwire.FormPart) error {
-	base, err := contract.CleanName(part.File, contract.StageInput)
-	if err == nil && s.spool == nil {
-		s.spool, err = s.svc.NewSpool()
-	}
-	if err != nil {
-		return err
-	}
-	name := base
+// nameFile gives a file a name that no other one has.
+func (s *sent) nameFile(control, base string) (field, name string) {
+	name = base
 	for n := 2; s.taken[name]; n++ {
 		name = path.Join(strconv.Itoa(n), base)
 	}
 	s.taken[name] = true
-	control := unnamed.Replace(part.Name)
-	s.files[control] = append(s.files[control], name)
-	return s.spool.Add("", name, httpwire.Streamed(ctx, part), s.upload)
+	s.names[control] = append(s.names[control], name)
+	return "", name
 }
 
 // filled is the form with what was sent, and the input that it makes.
 func (p unitPages) filled(u *unit.Unit, got *sent) (*unitForm, json.RawMessage, []fault.Finding) {
 	f := p.newForm(u)
 	fields := f.Root.Field
-	if f.AsJSON = f.AsJSON || got.values.Get("mode") == "json"; f.AsJSON {
+	if f.AsJSON = f.AsJSON || got.Get("mode") == "json"; f.AsJSON {
 		fields = asJSON(u.Contract.Input)
 	}
-	drop(got.values, got.values.Get("less"))
-	root, input, unread := form.Read(fields, form.Posted{Values: got.values, Files: got.files})
-	f.Root, f.From = root, got.values.Get("from")
-	f.Timeout, f.Metadata, f.Context = got.values.Get("timeout"), got.values.Get("metadata"), got.values.Get("context")
+	drop(got.Values, got.Get("less"))
+	root, input, unread := form.Read(fields, form.Posted{Values: got.Values, Files: got.names})
+	f.Root, f.From = root, got.Get("from")
+	f.Timeout, f.Metadata, f.Context = got.Get("timeout"), got.Get("metadata"), got.Get("context")
 	f.keep(got.old)
 	return f, input, unread
 }
@@ -207,11 +169,11 @@ func (p unitPages) begin(r *request, u *unit.Unit, got *sent, input json.RawMess
 
 // submission is what was sent, as the Service takes it.
 func (s *sent) submission(u *unit.Unit, input json.RawMessage) (sub spool.Submission, err error) {
-	sub = spool.Submission{Unit: u.Name, Input: input, Context: strings.TrimSpace(s.values.Get("context"))}
-	if sub.Timeout, err = httpwire.Timeout(strings.TrimSpace(s.values.Get("timeout"))); err != nil {
+	sub = spool.Submission{Unit: u.Name, Input: input, Context: strings.TrimSpace(s.Get("context"))}
+	if sub.Timeout, err = httpwire.Timeout(strings.TrimSpace(s.Get("timeout"))); err != nil {
 		return sub, err
 	}
-	if sub.Metadata, err = metadataOf(s.values.Get("metadata")); err != nil {
+	if sub.Metadata, err = metadataOf(s.Get("metadata")); err != nil {
 		return sub, err
 	}
 	if err := s.again(u, input); err != nil {
@@ -225,7 +187,7 @@ func (s *sent) submission(u *unit.Unit, input json.RawMessage) (sub spool.Submis
 // form that was changed after it was sent begins another one.
 func (s *sent) sign(sub *spool.Submission) error {
 	const most = 64
-	sub.Key = s.values.Get("key")
+	sub.Key = s.Get("key")
 	if sub.Key == "" || len(sub.Key) > most {
 		return fault.New(fault.BadRequest, "this isn't the form of a unit's page").WithHint("load the page again")
 	}
@@ -281,8 +243,8 @@ func (f *unitForm) refuse(problem httpwire.Problem, unread []fault.Finding) {
 }
 
 // showForm answers with the page of a unit with its form as it was filled in.
-func (p unitPages) showForm(w http.ResponseWriter, r *request, status int, f *unitForm) error {
-	v, err := p.unitOf(r.Context(), f.Unit)
+func (p unitPages) showForm(w http.ResponseWriter, r *request, status int, u *unit.Unit, f *unitForm) error {
+	v, err := p.viewOf(r.Context(), u)
 	if err != nil {
 		return err
 	}

@@ -3,7 +3,6 @@ package web
 import (
 	"context"
 	"net/url"
-	"strings"
 
 	"github.com/agent-on-demand/aod/capsule/contract"
 	"github.com/agent-on-demand/aod/internal/wire/httpwire"
@@ -11,61 +10,71 @@ import (
 	"github.com/agent-on-demand/aod/orchestrator/spool"
 )
 
-const defaultUpload = 256 << 20 // bytes of a form with its files
-
-// filePrefix begins the names of controls for files, before the field of the input that they are for.
-const filePrefix = "file:"
+const (
+	defaultUpload = 256 << 20 // bytes of a form with its files
+	maxFormParts  = 1000
+)
 
 // upload is what a form with files was filled in with. Who reads it owns the files.
 type upload struct {
 	url.Values
-	files *spool.Spool // nil: there are none
+	spool *spool.Spool // nil until there is a file
 
 	svc   *orchestrator.Service
 	most  int64 // bytes of the whole
 	texts int64 // bytes that are left for texts
+	// text is called for each text as it comes, unless it is nil. place says for which field of the input a file is, and
+	// under which name.
+	text  func(ctx context.Context, control, text string) error
+	place func(control, base string) (field, name string)
 }
 
-// readUpload reads a form with files, as it comes.
-func (p *Page) readUpload(r *request) (u upload, err error) {
-	u = upload{Values: url.Values{}, svc: p.svc, most: p.opts.UploadBytes, texts: contract.DefaultMaxBytes}
+func (p *Page) newUpload(texts int64) upload {
+	return upload{Values: url.Values{}, svc: p.svc, most: p.opts.UploadBytes, texts: texts}
+}
+
+// read reads a form as it comes. A control in which no file was chosen sends an empty text.
+func (u *upload) read(r *request) error {
 	if err := u.svc.Room(r.ContentLength); err != nil {
-		return u, err
+		return err
 	}
 	for part, err := range httpwire.FormParts(r.Request, u.most, maxFormParts) {
 		if err == nil {
-			err = u.read(r.Context(), part)
+			err = u.readPart(r.Context(), part)
 		}
 		if err = part.Or(err); err != nil {
-			_ = u.files.Remove() // the error that led here is the one to tell
-			return u, err
+			_ = u.spool.Remove() // the error that led here is the one to tell
+			return err
 		}
 	}
-	return u, nil
+	return nil
 }
 
-func (u *upload) read(ctx context.Context, part *httpwire.FormPart) error {
-	field, isFile := strings.CutPrefix(part.Name, filePrefix)
-	if isFile {
-		return u.readFile(ctx, field, part)
+func (u *upload) readPart(ctx context.Context, part *httpwire.FormPart) error {
+	control := unnamed.Replace(part.Name)
+	if part.File != "" {
+		return u.readFile(ctx, control, part)
 	}
 	text, err := part.Text(u.texts)
+	if err != nil {
+		return err
+	}
 	u.texts -= int64(len(text))
-	u.Add(part.Name, string(text))
-	return err
-}
-
-// readFile stores a file. A control in which none was chosen sends one without a name.
-func (u *upload) readFile(ctx context.Context, field string, part *httpwire.FormPart) error {
-	if part.File == "" {
+	u.Add(control, string(text))
+	if u.text == nil {
 		return nil
 	}
-	name, err := contract.CleanName(part.File, contract.StageInput)
-	if err == nil && u.files == nil {
-		u.files, err = u.svc.NewSpool()
+	return u.text(ctx, control, string(text))
+}
+
+func (u *upload) readFile(ctx context.Context, control string, part *httpwire.FormPart) error {
+	base, err := contract.CleanName(part.File, contract.StageInput)
+	if err == nil && u.spool == nil {
+		u.spool, err = u.svc.NewSpool()
 	}
 	if err != nil {
 		return err
 	}
-	return u.files.Add(field, name, httpwire.Streamed(ctx, part), u.most)
+	field, name := u.place(control, base)
+	return u.spool.Add(field, name, httpwire.Streamed(ctx, part), u.most)
 }
