@@ -118,7 +118,11 @@ func (s *Service) InputOf(ctx context.Context, id string) (record api.Record, fi
 		if err != nil {
 			return err
 		}
-		files = append(files, spool.File{Name: filepath.ToSlash(name), Path: path})
+		info, err := entry.Info()
+		if err != nil {
+			return err
+		}
+		files = append(files, spool.File{Name: filepath.ToSlash(name), Path: path, Size: info.Size()})
 		return nil
 	})
 	if errors.Is(err, os.ErrNotExist) {

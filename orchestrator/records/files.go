@@ -57,6 +57,27 @@ func (s *Files) RunDir(ctx context.Context, id string) (string, error) {
 	return s.runs.dir(id), err
 }
 
+// OpenInput opens a file that a run was given, of those that Service.InputOf lists.
+func (s *Files) OpenInput(ctx context.Context, id, name string) (*os.File, api.File, error) {
+	record, err := s.runs.Get(ctx, id)
+	if err == nil {
+		err = run.CheckRerun(record)
+	}
+	if err != nil {
+		return nil, api.File{}, err
+	}
+	root, err := os.OpenRoot(filepath.Join(s.runs.dir(id), layout.Input))
+	if err != nil {
+		return nil, api.File{}, fault.Wrap(fault.NotFound, err, "no file that the run was given is kept")
+	}
+	defer func() { _ = root.Close() }() // holds no data
+	f, info, err := safefs.OpenRegular(root, name)
+	if err != nil {
+		return nil, api.File{}, fault.Wrap(fault.NotFound, err, "the run was given no such file")
+	}
+	return f, api.File{Name: name, SizeBytes: info.Size()}, nil
+}
+
 // OpenWhole implements feature.Library. A file of an earlier process is read once before.
 func (s *Files) OpenWhole(root *os.Root, id string, file api.File) (*os.File, error) {
 	f, info, err := safefs.OpenRegular(root, file.Name)

@@ -3,6 +3,9 @@ package web
 import (
 	"context"
 	"net/http"
+	"net/url"
+	"os"
+	"slices"
 	"strings"
 
 	"github.com/agent-on-demand/aod/api"
@@ -13,19 +16,45 @@ import (
 type fileView struct {
 	api.File
 	preview.Preview
-	Run string
+	Path string // of its bytes, below /ui/
 }
+
+// fileList is the files of a run: those that it made, or that it was given.
+type fileList struct {
+	Key, Title string
+	Files      []fileView
+}
+
+// opener opens a file of a run.
+type opener func(ctx context.Context, run, name string) (*os.File, api.File, error)
 
 // mostPreviews is how many files of a run are opened to be shown.
 const mostPreviews = 20
 
-// filesOf are the files of a run, with previews of the first.
+// filesOf are the files that a run made, with previews of the first.
 func (p runPages) filesOf(ctx context.Context, record api.Record) []fileView {
-	all := make([]fileView, 0, len(record.Files))
-	for i, f := range record.Files {
-		view := fileView{File: f, Run: record.ID}
+	return viewsOf(ctx, record.ID, "files", record.Files, p.svc.Files.Open)
+}
+
+// givenTo are the files that a run was given, as filesOf are what it made. Where its input was masked there are none.
+func (p runPages) givenTo(ctx context.Context, run string) []fileView {
+	_, given, err := p.svc.InputOf(ctx, run)
+	if err != nil {
+		return nil
+	}
+	files := make([]api.File, len(given))
+	for i, f := range given {
+		files[i] = api.File{Name: f.Name, SizeBytes: f.Size}
+	}
+	return viewsOf(ctx, run, "given", files, p.svc.Files.OpenInput)
+}
+
+func viewsOf(ctx context.Context, run, below string, files []api.File, open opener) []fileView {
+	all := make([]fileView, 0, len(files))
+	for i, f := range files {
+		view := fileView{File: f, Path: "runs/" + run + "/" + below + "/" + (&url.URL{Path: f.Name}).EscapedPath()}
 		if i < mostPreviews {
-			view.Preview = p.previewOf(ctx, record.ID, f)
+			view.Preview = previewOf(ctx, run, f, open)
 		} else {
 			view.Reason = "the first 20 files are shown"
 		}
@@ -34,8 +63,8 @@ func (p runPages) filesOf(ctx context.Context, record api.Record) []fileView {
 	return all
 }
 
-func (p runPages) previewOf(ctx context.Context, run string, f api.File) preview.Preview {
-	file, _, err := p.svc.Files.Open(ctx, run, f.Name)
+func previewOf(ctx context.Context, run string, f api.File, open opener) preview.Preview {
+	file, _, err := open(ctx, run, f.Name)
 	if err != nil {
 		return preview.Preview{Reason: "it can't be opened any more"}
 	}
@@ -55,34 +84,24 @@ func (f fileView) Pictured() bool { return f.Kind == preview.Picture || f.Kind =
 // Plain reports whether there is nothing to show of a file but its name.
 func (f fileView) Plain() bool { return f.Kind == preview.None }
 
-// ShownFiles are the files of which something is shown.
-func (v runView) ShownFiles() (shown []fileView) {
-	for _, f := range v.Files {
-		if !f.Plain() {
-			shown = append(shown, f)
-		}
-	}
-	return shown
+// Shown are the files of which something is shown.
+func (l fileList) Shown() []fileView { return slices.DeleteFunc(slices.Clone(l.Files), fileView.Plain) }
+
+// Unshown are the others.
+func (l fileList) Unshown() []fileView {
+	return slices.DeleteFunc(slices.Clone(l.Files), func(f fileView) bool { return !f.Plain() })
 }
 
-// PlainFiles are the files of which nothing is shown.
-func (v runView) PlainFiles() (plain []fileView) {
-	for _, f := range v.Files {
-		if f.Plain() {
-			plain = append(plain, f)
+// file answers with a file below a part of a run's address, to be saved or as a picture.
+func (p runPages) file(below string, open opener) handler {
+	return func(w http.ResponseWriter, r *request) error {
+		name := strings.TrimPrefix(r.URL.Path, "/ui/runs/"+r.PathValue("id")+"/"+below+"/")
+		file, info, err := open(r.Context(), r.PathValue("id"), name)
+		if err != nil {
+			return err
 		}
+		defer func() { _ = file.Close() }() // it was only read
+		preview.Serve(w, r.Request, file, info.Name, info.SHA256)
+		return nil
 	}
-	return plain
-}
-
-// runFile answers with a file, to be saved or as a picture.
-func (p runPages) runFile(w http.ResponseWriter, r *request) error {
-	name := strings.TrimPrefix(r.URL.Path, "/ui/runs/"+r.PathValue("id")+"/files/")
-	file, info, err := p.svc.Files.Open(r.Context(), r.PathValue("id"), name)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = file.Close() }() // it was only read
-	preview.Serve(w, r.Request, file, info.Name, info.SHA256)
-	return nil
 }

@@ -15,7 +15,8 @@ func (p runPages) addRun() {
 	p.page("/ui/runs/{id}/events", p.runEvents)
 	p.page("/ui/runs/{id}/record", p.runRecord)
 	p.read("GET /ui/runs/{id}/peek", p.peek)
-	p.read("GET /ui/runs/{id}/files/", p.runFile)
+	p.read("GET /ui/runs/{id}/files/", p.file("files", p.svc.Files.Open))
+	p.read("GET /ui/runs/{id}/given/", p.file("given", p.svc.Files.OpenInput))
 	p.run("POST /ui/runs/{id}/cancel", p.cancelRun)
 }
 
@@ -28,7 +29,6 @@ type runView struct {
 	Why      string // below an error: what kind it is
 	Ended    bool
 	Tree     tree
-	Files    []fileView
 	InputIs  string // as JSON, with its lines
 	OutputIs string
 }
@@ -159,10 +159,11 @@ func (p runPages) runSummary(r *request) (content, error) {
 	}
 	v.Tree = newTree(below, v.Record, r.frame.now)
 	v.InputIs, v.OutputIs = pretty(v.Input), pretty(v.Output)
-	v.Files = p.filesOf(r.Context(), v.Record)
+	given := fileList{"given", "Files that it was given", p.givenTo(r.Context(), v.ID)}
+	made := fileList{"files", "Files", p.filesOf(r.Context(), v.Record)}
 	parts, err := questionPages(p).asksOf(r, v.ID)
 	return p.contentOf(v, append(parts, part{"tree", "run-tree", v}, part{"data", "run-data", v},
-		part{"files", "run-files", v}, part{"attempts", "run-attempts", v})...), err
+		part{"given", "run-files", given}, part{"files", "run-files", made}, part{"attempts", "run-attempts", v})...), err
 }
 
 // prettyBytes is how much of a JSON document is shown.

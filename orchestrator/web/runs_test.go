@@ -5,6 +5,7 @@ import (
 	"html"
 	"regexp"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/agent-on-demand/aod/api"
@@ -94,4 +95,31 @@ func TestRunsThatFailedCanStandBeforeOthers(t *testing.T) {
 	check(52, 51, 50, 50, 3)
 	p.get("/ui/runs?order=failed").wants(t, 200, `value="failed" selected`, `href="?order=failed&amp;state=completed"`)
 	p.get("/ui/runs?order=failed&cursor=others-x").wants(t, 422)
+}
+
+// ranWith is ran with a file in the field doc.
+func (p *page) ranWith(name, content string) string {
+	p.t.Helper()
+	files, err := p.svc.NewSpool()
+	must(p.t, err)
+	must(p.t, files.Add("doc", name, strings.NewReader(content), 1<<20))
+	record, _, err := p.svc.Submit(p.t.Context(), spool.Submission{Unit: "actor", Input: []byte(`{}`), Files: files})
+	must(p.t, err)
+	p.until(record.ID, func(r api.Record) bool { return r.Outcome != "" })
+	return record.ID
+}
+
+func TestFilesThatARunWasGivenAreShown(t *testing.T) {
+	t.Parallel()
+	p := newPage(t).signIn()
+	id := p.ranWith("a#b.csv", "name,n\n<b>,1\n")
+	p.get("/ui/runs/"+id).wants(t, 200, "Files that it was given", "1 row, 2 columns", "&lt;b&gt;", `href="../runs/`+id+`/given/a%23b.csv"`)
+	saved := p.get("/ui/runs/"+id+"/given/a%23b.csv").wants(t, 200)
+	if saved.body != "name,n\n<b>,1\n" || !strings.HasPrefix(saved.Header.Get("Content-Disposition"), "attachment") {
+		t.Errorf("%q %v", saved.body, saved.Header)
+	}
+	for _, name := range []string{"", "other", "..%2Finput.json", "..%2F..%2Faod.db"} {
+		p.get("/ui/runs/"+id+"/given/"+name).wants(t, 404)
+	}
+	p.get("/ui/runs/"+p.ran("files", "a?b.txt")).wants(t, 200, "/files/a%3Fb.txt").lacks(t, "Files that it was given")
 }

@@ -2,6 +2,7 @@ package web
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/agent-on-demand/aod/api"
@@ -23,9 +24,10 @@ type node struct {
 	Bars  []bar
 	Calls []*node
 	// of the calls that aren't shown
-	More   int64
-	MoreIs string
-	IsSelf bool // the run whose page it is
+	More    int64
+	MoreIs  string
+	IsSelf  bool // the run whose page it is
+	Attempt int  // of its caller, that made it; 0: the caller made no more than one, or nobody knows
 }
 
 // bar is a time, as a part of the whole in percent.
@@ -56,11 +58,25 @@ func newTree(of api.Tree, record api.Record, now time.Time) tree {
 	left := mostRows
 	t := tree{Top: a.node(of, &left, now)}
 	t.Top.IsSelf, t.Top.Bars = true, a.attempts(record, now)
+	if len(record.Attempts) > 0 {
+		for _, call := range t.Top.Calls {
+			call.Attempt = attemptAt(record, call.CreatedAt)
+		}
+	}
 	const marks = 4
 	for i := range marks + 1 {
 		t.Marks = append(t.Marks, span(a.to.Sub(a.from)*time.Duration(i)/marks))
 	}
 	return t
+}
+
+// attemptAt is the number of the attempt of a run at a time. One that failed ended its calls.
+func attemptAt(record api.Record, at time.Time) int {
+	over := slices.IndexFunc(record.Attempts, func(a api.Attempt) bool { return at.Before(a.FinishedAt) })
+	if over < 0 {
+		over = len(record.Attempts)
+	}
+	return over + 1
 }
 
 // endOf is when the last run of a tree ended; now, if one goes on.

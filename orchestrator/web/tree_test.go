@@ -2,6 +2,8 @@ package web
 
 import (
 	"fmt"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -104,5 +106,33 @@ func TestAttemptsThatFailedHaveBarsOfTheirOwn(t *testing.T) {
 	got := axis{at(0), at(10)}.attempts(record, at(10))
 	if diff := cmp.Diff([]bar{{"bad", 20, 40}, {"ok", 60, 100}}, got); diff != "" {
 		t.Error(diff)
+	}
+}
+
+func TestACallTellsWhichAttemptMadeIt(t *testing.T) {
+	t.Parallel()
+	top := callAt(0, api.Success)
+	for _, second := range []int{1, 3, 4, 7} {
+		top.Calls = append(top.Calls, callAt(second, api.Success))
+	}
+	top.Calls[3].Calls = []api.Tree{callAt(8, api.Success)}
+	failedAt := func(s int) api.Attempt { return api.Attempt{FinishedAt: noon.Add(time.Duration(s) * time.Second)} }
+	for want, attempts := range map[string][]api.Attempt{
+		"0 0 0 0": nil,
+		"1 2 2 2": {failedAt(2)},
+		"1 2 2 3": {failedAt(2), failedAt(6)},
+	} {
+		var got []string
+		for _, call := range newTree(top, api.Record{Attempts: attempts}, noon.Add(time.Hour)).Top.Calls {
+			got = append(got, strconv.Itoa(call.Attempt))
+			for _, below := range call.Calls {
+				if below.Attempt != 0 {
+					t.Errorf("a call of a call is told as of attempt %d", below.Attempt)
+				}
+			}
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("the calls are of attempts %q, want %s", got, want)
+		}
 	}
 }
