@@ -14,6 +14,7 @@ import (
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/network"
+	cdppage "github.com/chromedp/cdproto/page"
 	cdpruntime "github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 
@@ -118,6 +119,8 @@ func (b *tab) listen(event any) {
 		b.complain("console." + string(e.Type))
 	case *log.EventEntryAdded: // also reports of the content security policy
 		b.complain(string(e.Entry.Level) + " " + e.Entry.Text + " " + e.Entry.URL)
+	case *cdppage.EventJavascriptDialogOpening:
+		b.complain("a dialog: " + e.Message)
 	case *network.EventRequestWillBeSent:
 		if at := e.Request.URL; !strings.HasPrefix(at, b.p.url+"/ui/") {
 			b.complain("it asked for " + at)

@@ -45,7 +45,7 @@ type view struct {
 const viewCookie = "aod_view"
 
 func (p *Page) newFrame(r *http.Request) *frame {
-	below := strings.Count(strings.TrimPrefix(r.URL.Path, "/ui/"), "/")
+	below := strings.Count(strings.TrimPrefix(r.URL.EscapedPath(), "/ui/"), "/") // as the browser has it
 	if r.URL.Path == "/ui" {
 		below = 0
 	}
@@ -141,7 +141,7 @@ func local(text string) string {
 
 // here is the address of the page below /ui/, to come back to it.
 func here(r *http.Request) string {
-	at := strings.TrimPrefix(r.URL.Path, "/ui/")
+	at := strings.TrimPrefix(r.URL.EscapedPath(), "/ui/")
 	if r.URL.RawQuery != "" {
 		at += "?" + r.URL.RawQuery
 	}

@@ -65,7 +65,7 @@ type page struct {
 	tokens  *access.Tokens
 	log     *testkit.Log
 	client  *http.Client
-	release chan struct{} // lets programs that wait go on
+	release chan struct{} // lets programs that wait go on: one by what is sent, all when it is closed
 	streams atomic.Int64  // that browsers have now
 
 	engine  *enginetest.Fake
@@ -201,6 +201,15 @@ func (p *page) act(ctx context.Context, spec runtime.ContainerSpec, stdout, stde
 		case <-ctx.Done():
 		case <-enginetest.Terminated(ctx):
 			return 143
+		}
+		fmt.Fprintf(stdout, "later %s\n", input.Say)
+	case "write": // files: `say` is a JSON object of their contents by their names
+		var files map[string]string
+		_ = json.Unmarshal([]byte(input.Say), &files)
+		for name, content := range files {
+			at := filepath.Join(dirs["/io"], "output", name)
+			_ = os.MkdirAll(filepath.Dir(at), 0o755)
+			_ = os.WriteFile(at, []byte(content), 0o600)
 		}
 	case "files": // named by `say`, with its name as its content
 		at := filepath.Join(dirs["/io"], "output", input.Say)

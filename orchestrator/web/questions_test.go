@@ -37,7 +37,13 @@ nodes:
 // ask begins a run of the flow, and returns its id and its question's.
 func (p *page) ask(topic string) (run, question string) {
 	p.t.Helper()
-	record, _, err := p.svc.Submit(p.t.Context(), spool.Submission{Unit: "asks", Input: []byte(`{"topic":"` + topic + `","letter":"Dear\nall,\u202e"}`)})
+	return p.asks(spool.Submission{Unit: "asks", Input: []byte(`{"topic":"` + topic + `","letter":"Dear\nall,\u202e"}`)})
+}
+
+// asks begins a run that asks a person, and returns its id and its question's.
+func (p *page) asks(what spool.Submission) (run, question string) {
+	p.t.Helper()
+	record, _, err := p.svc.Submit(p.t.Context(), what)
 	must(p.t, err)
 	p.t.Cleanup(func() { // the server's end waits for it
 		if _, err := p.svc.Cancel(context.WithoutCancel(p.t.Context()), record.ID, ""); err != nil && !fault.Is(err, fault.Conflict) {

@@ -200,6 +200,7 @@ func (p runPages) peek(w http.ResponseWriter, r *request) error {
 		return err
 	}
 	v.InputIs, v.OutputIs = pretty(v.Input), pretty(v.Output)
+	r.frame.Up = "../" // from the page of a run, in which the piece is put
 	shows, err := p.render(r.frame, part{"peek", "run-peek", v})
 	if err != nil {
 		return err
