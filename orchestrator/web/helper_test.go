@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -38,6 +39,9 @@ import (
 )
 
 const token = "s3cret-token"
+
+// chatter is a line of a log.
+const chatter = "level=info msg=\"row was read\" table=ferries took=12ms"
 
 // unitFiles are the units that a server has, by their paths.
 var unitFiles = map[string]string{
@@ -203,6 +207,14 @@ func (p *page) act(ctx context.Context, spec runtime.ContainerSpec, stdout, stde
 			return 143
 		}
 		fmt.Fprintf(stdout, "later %s\n", input.Say)
+	case "chatter": // as many lines as `say` says, and one more whenever it is released
+		lines, _ := strconv.Atoi(input.Say)
+		for n := range lines {
+			fmt.Fprintf(stdout, "%6d %s\n", n, chatter)
+		}
+		for range p.release {
+			fmt.Fprintf(stdout, "more %s\n", chatter)
+		}
 	case "write": // files: `say` is a JSON object of their contents by their names
 		var files map[string]string
 		_ = json.Unmarshal([]byte(input.Say), &files)

@@ -3,6 +3,7 @@ package web
 import (
 	"fmt"
 	"net/http"
+	"slices"
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/orchestrator/web/preview"
@@ -14,8 +15,10 @@ func (p runPages) addRunLog() {
 }
 
 const (
-	logLines = 2000 // that a page shows
-	logBlock = 100  // lines that are sent together, so that a new one doesn't bring them all again
+	logLines = 5000    // that a page shows
+	logBytes = 1 << 20 // of their text, likewise
+	logRead  = 500     // lines that are read at once: each may have 16 KiB
+	logBlock = 50      // lines that are sent together, so that a new one doesn't bring them all again
 )
 
 // logHead is what stands above the lines of a log.
@@ -44,13 +47,14 @@ func (p runPages) runLog(r *request) (content, error) {
 	}
 	before := numberOf(r, "before")
 	head := logHead{ID: v.ID, Cut: v.Log.Truncated, Later: before > 0, Ended: v.Ended}
-	var lines []logLine
+	entries, err := p.linesBefore(r, v.ID, before)
+	if err != nil {
+		return content{}, err
+	}
+	lines := make([]logLine, 0, len(entries))
 	attempt := 1
-	for e, err := range p.svc.Feed.Log(r.Context(), v.ID, api.LogFilter{Tail: logLines, Before: before}) {
-		if err != nil {
-			return content{}, err
-		}
-		line := logLine{N: e.Line, At: r.frame.Clock(e.Time), Stream: e.Stream, Text: preview.Clean(e.Text)}
+	for _, e := range entries {
+		line := logLine{N: e.Line, At: r.frame.Clock(e.Time), Stream: e.Stream, Text: e.Text}
 		if e.Attempt != attempt {
 			line.Attempt, attempt = e.Attempt, e.Attempt
 		}
@@ -63,6 +67,39 @@ func (p runPages) runLog(r *request) (content, error) {
 		head.Earlier = head.First
 	}
 	return p.contentOf(v, append([]part{{"log", "run-log", head}}, blocksOf(lines)...)...), nil
+}
+
+// linesBefore returns the lines of a log that a page shows: the last of those before one, or of all where that is 0.
+func (p runPages) linesBefore(r *request, id string, before int64) (lines []api.LogEntry, err error) {
+	size, full := 0, false
+	for !full {
+		some := make([]api.LogEntry, 0, logRead)
+		for e, err := range p.svc.Feed.Log(r.Context(), id, api.LogFilter{Tail: logRead, Before: before}) {
+			if err != nil {
+				return nil, err
+			}
+			e.Text = preview.Clean(e.Text)
+			some = append(some, e)
+		}
+		if len(some) == 0 {
+			return lines, nil
+		}
+		first := len(some)
+		for first > 0 && !full {
+			first--
+			size += len(some[first].Text)
+			full = size > logBytes || len(lines)+len(some)-first >= logLines
+		}
+		lines = slices.Concat(some[first:], lines)
+		before = some[0].Line
+	}
+	return lines[beginOfBlock(lines):], nil
+}
+
+// beginOfBlock is where the first whole block begins; 0: none does. Without a part of one, a new line changes nothing
+// of those above it.
+func beginOfBlock(lines []api.LogEntry) int {
+	return max(0, slices.IndexFunc(lines, func(e api.LogEntry) bool { return (e.Line-1)%logBlock == 0 }))
 }
 
 // blocksOf are the parts of a log's lines. A block always has the same lines.
