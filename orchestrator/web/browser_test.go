@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -35,7 +36,8 @@ func startChromium() (context.Context, error) {
 	if err != nil {
 		return nil, err
 	}
-	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox)
+	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox,
+		chromedp.Flag("host-resolver-rules", "MAP *.example 127.0.0.1")) // names of foreign sites are this machine
 	allocator, end := chromedp.NewExecAllocator(context.Background(), options...)
 	ctx, stop := chromedp.NewContext(allocator)
 	endChromium = func() {
@@ -58,6 +60,7 @@ type tab struct {
 	mu       sync.Mutex
 	wrong    []string
 	expected *regexp.Regexp // of what it complains; nil: nothing
+	heard    []string       // of that
 }
 
 // newTab is a tab of a browser of its own, in which the holder of the server's token has signed in. Where there is no
@@ -133,7 +136,9 @@ func (b *tab) complain(text string) {
 	defer b.mu.Unlock()
 	if b.expected == nil || !b.expected.MatchString(text) {
 		b.wrong = append(b.wrong, text)
+		return
 	}
+	b.heard = append(b.heard, text)
 }
 
 // expect has the tab complain as a pattern says.
@@ -149,6 +154,13 @@ func (b *tab) do(steps ...chromedp.Action[chromedp.Void]) {
 	ctx, cancel := context.WithTimeout(b.ctx, patience)
 	defer cancel()
 	must(b.t, chromedp.Do(ctx, steps...))
+}
+
+// complained reports whether the tab has complained of something that was expected.
+func (b *tab) complained(of string) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.ContainsFunc(b.heard, func(text string) bool { return strings.Contains(text, of) })
 }
 
 func (b *tab) open(path string) {

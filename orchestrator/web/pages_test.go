@@ -41,6 +41,9 @@ output: {report: "${{ state.report }}"}
 `,
 }
 
+// sceneFiles are of units that a scene needs, beside the actor.
+var sceneFiles = []map[string]string{tellerFiles, talker}
+
 // scene is a server with something of each kind, by the first part of its address below /ui/.
 type scene map[string][]string
 
@@ -54,13 +57,26 @@ func newScene(p *page) scene {
 	timer, _ := orchestrator.FeatureOf[*schedules.Scheduler](p.svc)
 	_, _, err = timer.Put(p.t.Context(), "nightly", api.ScheduleSpec{Unit: "actor", Cron: "@daily"}, nil)
 	must(p.t, err)
+	said := p.post("/ui/chat", "unit", "talker").wants(p.t, http.StatusSeeOther).Header.Get("Location")
 	return scene{
 		"runs": {
 			record.ID, p.ran("files", strings.Repeat("a-long-name-", 12)+".txt"), p.ran("fail", ""),
 			p.ran("complain", strings.Repeat("Unbreakable", 30)), p.begun(),
 		},
 		"units": {"teller", "actor"}, "questions": {asked.Questions[0].ID}, "schedules": {"nightly"},
+		"chat": {strings.TrimPrefix(said, "chat/")},
 	}
+}
+
+// at are the addresses of a pattern: one for each thing of its kind.
+func (s scene) at(path string) (all []string) {
+	if !strings.Contains(path, "{") {
+		return []string{path}
+	}
+	for _, id := range s[strings.Split(path, "/")[2]] {
+		all = append(all, placeholder.ReplaceAllString(path, id))
+	}
+	return all
 }
 
 var placeholder = regexp.MustCompile(`\{[^}]*\}`)
@@ -78,15 +94,10 @@ func (s scene) pages(p *page) (all []address) {
 		if !get {
 			continue
 		}
-		kind, _, _ := strings.Cut(path, "/")
-		if !strings.Contains(path, "{") {
-			paths = append(paths, address{"/ui/" + path, strings.ReplaceAll(path, "/", "-")})
-			continue
-		}
-		for i, id := range s[kind] {
+		for i, at := range s.at("/ui/" + path) {
 			if i == 0 || strings.HasSuffix(path, "}") {
 				name := placeholder.ReplaceAllString(path, strconv.Itoa(i))
-				paths = append(paths, address{"/ui/" + placeholder.ReplaceAllString(path, id), strings.ReplaceAll(name, "/", "-")})
+				paths = append(paths, address{at, strings.ReplaceAll(name, "/", "-")})
 			}
 		}
 	}
@@ -102,7 +113,7 @@ func (s scene) pages(p *page) (all []address) {
 // Every page is for everybody: one heading, landmarks, names, and no line that is wider than the narrowest screen.
 func TestEveryPageInABrowser(t *testing.T) {
 	t.Parallel()
-	p := newPage(t, tellerFiles).signIn()
+	p := newPage(t, sceneFiles...).signIn()
 	all := newScene(p).pages(p)
 	if len(all) < 10 {
 		t.Fatalf("pages: %q", all)
