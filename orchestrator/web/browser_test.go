@@ -2,6 +2,7 @@ package web_test
 
 import (
 	"context"
+	"net/url"
 	"os"
 	"os/exec"
 	"regexp"
@@ -77,9 +78,12 @@ func newTab(t testing.TB, p *page) *tab {
 	b := openTab(browser, t, p, chromedp.WithNewBrowserContext())
 	session, err := p.svc.Signins.Begin(t.Context(), token)
 	must(t, err)
-	cookie := p.svc.Signins.Cookie(session, false)
+	at, err := url.Parse(p.url + "/ui")
+	must(t, err)
+	cookie := p.svc.Signins.Cookie(session, at.Scheme == "https")
 	call(b, network.SetCookie, network.SetCookieParams{
-		Name: cookie.Name, Value: cookie.Value, URL: p.url + "/ui/login", Path: "/ui", HTTPOnly: &cookie.HttpOnly, SameSite: network.CookieSameSiteLax,
+		Name: cookie.Name, Value: cookie.Value, URL: at.String(), Path: at.Path, HTTPOnly: &cookie.HttpOnly, Secure: &cookie.Secure,
+		SameSite: network.CookieSameSiteLax,
 	})
 	return b
 }
