@@ -3,6 +3,8 @@ package main
 import (
 	"net/http"
 	"net/http/cookiejar"
+	"os"
+	"os/exec"
 	"strings"
 	"testing"
 )
@@ -40,6 +42,20 @@ func TestTheAddressOfThePageSignsInOnce(t *testing.T) {
 		_ = answer.Body.Close()
 		if answer.StatusCode != c.status || answer.Request.URL.Path != c.path {
 			t.Errorf("it leads to %s: %s", answer.Request.URL.Path, answer.Status)
+		}
+	}
+}
+
+// Built with the tag no_ui the program has nothing of the page.
+func TestAProgramCanBeBuiltWithoutThePage(t *testing.T) {
+	t.Parallel()
+	const page = "github.com/agent-on-demand/aod/orchestrator/web"
+	for tags, with := range map[string]bool{"": true, "no_ui": false} {
+		// To export is to compile: once more as the program is built, and without linking.
+		list := exec.CommandContext(t.Context(), "go", "list", "-export", "-trimpath", "-deps", "-tags", tags, ".")
+		list.Env = append(os.Environ(), "CGO_ENABLED=0")
+		if all, err := list.Output(); err != nil || strings.Contains(string(all), page) != with {
+			t.Errorf("tags %q: %v, %s", tags, err, all)
 		}
 	}
 }

@@ -37,7 +37,6 @@ import (
 	"github.com/agent-on-demand/aod/orchestrator/records"
 	"github.com/agent-on-demand/aod/orchestrator/signins"
 	"github.com/agent-on-demand/aod/orchestrator/units"
-	"github.com/agent-on-demand/aod/orchestrator/web"
 	"github.com/agent-on-demand/aod/runtime"
 )
 
@@ -113,8 +112,8 @@ func (a *app) newAPI(
 		Token: token, Tokens: admin.NamedTokens(home(c)), NoAuth: c.NoAuth, Listen: c.Listen, Hosts: c.Hosts,
 		Origins:     c.Origins,
 		UploadBytes: c.UploadLimit, PayloadBytes: c.PayloadLimit, Memory: service.Memory(), FileRoots: c.FileRoots,
-		ExecuteProblems: c.ExecuteErrors == config.AsProblem,
-		Logger:          logger, Version: versionText(), Metrics: service.Metrics(),
+		ExecuteProblems: c.ExecuteErrors == config.AsProblem, NoPage: !hasPage,
+		Logger: logger, Version: versionText(), Metrics: service.Metrics(),
 	}
 	if c.A2A.Enabled {
 		//nolint:gocritic // it isn't made yet
@@ -126,29 +125,16 @@ func (a *app) newAPI(
 	}
 	//nolint:gocritic // it isn't made yet
 	signIn := func(ctx context.Context, token string) (signins.Session, error) { return made.SignIn(ctx, token) }
-	page, err := web.New(service, web.Options{
-		Version: versionText(), NoAuth: c.NoAuth, SignIn: signIn, Logger: logger,
-		UploadBytes: c.UploadLimit, PayloadBytes: c.PayloadLimit,
-	})
+	page, err := pageMounts(service, c, signIn, logger)
 	if err != nil {
 		return served{}, nil, err
 	}
-	opts.Mounts = slices.Concat(mounts, pageMounts(page))
+	opts.Mounts = slices.Concat(mounts, page)
 	if made.API, err = httpapi.New(service, opts); err != nil {
 		return served{}, nil, err
 	}
 	stopWatching := watchTools(ctx, tools)
 	return made, func() { stopWatching(); _ = tools.Close() }, nil // their clients have gone with the API
-}
-
-// pageMounts are the addresses of the page, by the scope that they need.
-func pageMounts(page *web.Page) (mounts []httpapi.Mount) {
-	for _, r := range page.Routes() {
-		mounts = append(mounts, httpapi.Mount{
-			Patterns: []string{r.Pattern}, Handler: page, Page: page.Refuse, Scope: r.Scope, Open: r.Scope == "",
-		})
-	}
-	return mounts
 }
 
 // watchTools has clients hear of changes of the units, until ctx ends or stop is called.

@@ -49,6 +49,9 @@ func New(svc *orchestrator.Service, opts Options) (*API, error) {
 	for _, m := range opts.Mounts {
 		known.mount(m, log)
 	}
+	if opts.NoPage {
+		known.mount(noPage(), log)
+	}
 	return &API{opts: opts, routes: known, auth: auth, handler: paced(e)}, nil
 }
 
@@ -103,6 +106,7 @@ type Options struct {
 	A2A func(context.Context) (api.A2AStatus, error)
 
 	Mounts []Mount // further protocols beside the API's own addresses
+	NoPage bool    // none of them is the page
 
 	Logger  *slog.Logger        // nil: nothing is logged
 	Version string              // of the program, for the OpenAPI document; may be empty

@@ -109,7 +109,7 @@ func newHandlers(svc *orchestrator.Service, opts Options) handlers {
 		aus:       auHandlers{svc, bodies, waits},
 		models:    modelHandlers{svc},
 		server:    serverHandlers{svc, schemas.OpenAPI(opts.Version), opts.Metrics, opts.A2A},
-		signins:   signinHandlers{svc.Signins, opts.NoAuth},
+		signins:   signinHandlers{svc.Signins, opts.NoAuth, opts.NoPage},
 		standard: standardHandlers{
 			svc, bodies, waits, hostFiles{opts.FileRoots, bodies, svc.Units}, opts.ExecuteProblems,
 		},

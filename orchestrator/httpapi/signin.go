@@ -8,6 +8,8 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/internal/wire/httpwire"
 	"github.com/agent-on-demand/aod/orchestrator/signins"
 )
 
@@ -23,10 +25,14 @@ func (a *API) SignIn(ctx context.Context, token string) (signins.Session, error)
 type signinHandlers struct {
 	registry *signins.Registry
 	noAuth   bool
+	noPage   bool
 }
 
 // code answers with a link by which a browser signs in once, as the holder of the request's token.
 func (h signinHandlers) code(c echo.Context) error {
+	if h.noPage {
+		return errNoPage()
+	}
 	if h.noAuth {
 		return reply(c, http.StatusCreated, api.SigninCode{Path: "/ui/"})
 	}
@@ -36,4 +42,20 @@ func (h signinHandlers) code(c echo.Context) error {
 	}
 	until = until.UTC().Truncate(time.Millisecond)
 	return reply(c, http.StatusCreated, api.SigninCode{Path: "/ui/login?code=" + text, ExpiresAt: &until})
+}
+
+// errNoPage says why nobody finds the page.
+func errNoPage() error {
+	return fault.New(fault.NotFound, "this server has no page").
+		WithHint("its program was built with the tag no_ui; `aod ps` shows what it runs")
+}
+
+// noPage says so where the page would be.
+func noPage() Mount {
+	return Mount{
+		Patterns: []string{"/ui/"}, Open: true,
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			_ = httpwire.ReplyProblem(w, problemOf(errNoPage())) // the browser may have gone
+		}),
+	}
 }

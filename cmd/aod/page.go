@@ -1,0 +1,37 @@
+//go:build !no_ui
+
+package main
+
+import (
+	"context"
+	"log/slog"
+
+	"github.com/agent-on-demand/aod/cmd/aod/config"
+	"github.com/agent-on-demand/aod/orchestrator"
+	"github.com/agent-on-demand/aod/orchestrator/httpapi"
+	"github.com/agent-on-demand/aod/orchestrator/signins"
+	"github.com/agent-on-demand/aod/orchestrator/web"
+)
+
+// hasPage says that the program has the page.
+const hasPage = true
+
+// pageMounts are the addresses of the page, by the scope that they need.
+func pageMounts(
+	service *orchestrator.Service, c *config.Config,
+	signIn func(ctx context.Context, token string) (signins.Session, error), logger *slog.Logger,
+) (mounts []httpapi.Mount, err error) {
+	page, err := web.New(service, web.Options{
+		Version: versionText(), NoAuth: c.NoAuth, SignIn: signIn, Logger: logger,
+		UploadBytes: c.UploadLimit, PayloadBytes: c.PayloadLimit,
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range page.Routes() {
+		mounts = append(mounts, httpapi.Mount{
+			Patterns: []string{r.Pattern}, Handler: page, Page: page.Refuse, Scope: r.Scope, Open: r.Scope == "",
+		})
+	}
+	return mounts, nil
+}
