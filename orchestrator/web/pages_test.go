@@ -14,7 +14,6 @@ import (
 
 	"github.com/chromedp/cdproto/accessibility"
 	"github.com/chromedp/cdproto/dom"
-	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 
 	"github.com/agent-on-demand/aod/api"
@@ -129,6 +128,7 @@ func TestEveryPageInABrowser(t *testing.T) {
 				b.wide(1280)
 				b.open(path)
 				b.isAccessible(path)
+				b.isReadable(path)
 				b.wide(320)
 				if wide := eval[int](b, "document.documentElement.scrollWidth"); wide > 320 {
 					t.Errorf("%s is %d px wide on a screen of 320: %s", path, wide, eval[string](b, widest))
@@ -208,9 +208,7 @@ func (b *tab) pictures(name string) {
 	}
 	must(b.t, os.MkdirAll(dir, 0o755))
 	for _, theme := range []string{"light", "dark"} {
-		call(b, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
-			Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: theme}},
-		})
+		b.theme(theme)
 		for _, px := range []int64{1280, 360} {
 			b.wide(px)
 			png, err := chromedp.Run(b.ctx, chromedp.FullScreenshot(100))
