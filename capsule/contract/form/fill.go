@@ -10,8 +10,8 @@ import (
 	"github.com/agent-on-demand/aod/internal/wire/strictjson"
 )
 
-// mostIndented is how much JSON is written with line breaks.
-const mostIndented = 64 << 10
+// MostIndented bounds the bytes that Fill adds to JSON for people to read it: line breaks and spaces.
+const MostIndented = 64 << 10
 
 // Fill returns the controls of a form with an input in them: of an earlier run, or none. What no control can
 // show stands in a box for JSON: fields that the form doesn't have, values of another type, long lists. A
@@ -25,13 +25,15 @@ func Fill(f *Field, input []byte) *Control {
 		c.JSON = string(input)
 		return c
 	}
-	x := filler{left: maxControls}
+	x := filler{left: maxControls, room: MostIndented}
 	x.fill(c, bytes.TrimSpace(input))
 	return c
 }
 
-// filler fills so many controls of rows at most.
-type filler struct{ left int }
+type filler struct {
+	left int // controls that rows may still have
+	room int // bytes that JSON may still be indented by
+}
 
 func (x *filler) fill(c *Control, value []byte) {
 	switch {
@@ -45,7 +47,7 @@ func (x *filler) fill(c *Control, value []byte) {
 		if text, fits := textOf(c.Field, value); fits {
 			c.Text = text
 		} else {
-			c.JSON = indented(value)
+			c.JSON = x.indented(value)
 		}
 	}
 	if c.blank() && (!c.Required || c.Nullable) {
@@ -67,7 +69,7 @@ func (x *filler) object(c *Control, value []byte) {
 		}
 	}
 	if len(rest) > 0 {
-		c.JSON = indented(rest.object())
+		c.JSON = x.indented(rest.object())
 	}
 }
 
@@ -78,7 +80,7 @@ func (x *filler) list(c *Control, value []byte) {
 	}
 	controls := rows * c.Item.controls()
 	if rows > maxRows || controls > x.left {
-		c.JSON = indented(value)
+		c.JSON = x.indented(value)
 		return
 	}
 	x.left -= controls
@@ -107,8 +109,8 @@ func textOf(f *Field, value []byte) (text string, fits bool) {
 	case DateTime:
 		return text, isText && postable(text, false)
 	case Date: // a browser shows nothing else in its control
-		_, err := time.Parse(time.DateOnly, text)
-		return text, isText && err == nil
+		day, err := time.Parse(time.DateOnly, text)
+		return text, isText && err == nil && day.Year() > 0
 	}
 	return "", false
 }
@@ -132,11 +134,13 @@ func postable(text string, lines bool) bool {
 	})
 }
 
-func indented(value []byte) string {
+// indented writes JSON with line breaks, while there is room for them: of deep lists they are a hundred times as much.
+func (x *filler) indented(value []byte) string {
 	var b bytes.Buffer
-	if len(value) > mostIndented || json.Indent(&b, value, "", "  ") != nil {
+	if len(value) > x.room || json.Indent(&b, value, "", "  ") != nil || b.Len()-len(value) > x.room {
 		return string(value)
 	}
+	x.room -= b.Len() - len(value)
 	return b.String()
 }
 

@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// maxValues bounds what is posted.
-	maxValues = 10_000
+	// MaxValues bounds what is posted: each control of a form, and the box for JSON beside it.
+	MaxValues = 10_000
 	// maxParts bounds the parts of a name.
 	maxParts = 32
 	// maxUnknown bounds the findings about names that the form doesn't have.
@@ -31,7 +31,7 @@ func Read(f *Field, p Posted) (c *Control, input json.RawMessage, found []fault.
 	root, ok := sorted(p)
 	if !ok {
 		return empty(f, ""), json.RawMessage("{}"), []fault.Finding{{
-			Message: fmt.Sprintf("the form has more than %d values", maxValues),
+			Message: fmt.Sprintf("the form has more than %d values", MaxValues),
 			Hint:    "write the long lists as JSON, or put the data in a file",
 		}}
 	}
@@ -74,7 +74,7 @@ func sorted(p Posted) (root *values, ok bool) {
 		if !isControl(pointer, isJSON) || len(texts) == 0 {
 			continue
 		}
-		if count += len(texts); count > maxValues {
+		if count += len(texts); count > MaxValues {
 			return nil, false
 		}
 		if at := root.at(pointer); isJSON {
@@ -87,7 +87,7 @@ func sorted(p Posted) (root *values, ok bool) {
 		if !isControl(name, false) {
 			continue
 		}
-		if count += len(files); count > maxValues {
+		if count += len(files); count > MaxValues {
 			return nil, false
 		}
 		root.at(name).files = files
