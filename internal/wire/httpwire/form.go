@@ -11,6 +11,9 @@ import (
 	"github.com/agent-on-demand/aod/api/fault"
 )
 
+// maxFormNames bounds the names of a form's parts and files, in bytes: they are kept in memory.
+const maxFormNames = 4 << 20
+
 // FormPart is a part of a form (multipart/form-data), to be read before the next one.
 type FormPart struct {
 	Name string
@@ -31,6 +34,7 @@ func FormParts(r *http.Request, limit int64, most int) iter.Seq2[*FormPart, erro
 			return
 		}
 		parts := multipart.NewReader(body, params["boundary"])
+		names := 0
 		for n := 0; ; n++ {
 			part, err := parts.NextRawPart()
 			switch {
@@ -44,7 +48,13 @@ func FormParts(r *http.Request, limit int64, most int) iter.Seq2[*FormPart, erro
 					WithHint("put many files into an archive"))
 				return
 			}
-			if !yield(&FormPart{part.FormName(), part.FileName(), part, body}, nil) {
+			p := &FormPart{part.FormName(), part.FileName(), part, body}
+			if names += len(p.Name) + len(p.File); names > maxFormNames {
+				yield(&FormPart{body: body}, fault.New(fault.TooLarge,
+					"the names of the form's parts have more than %d bytes", maxFormNames).WithHint("choose shorter names"))
+				return
+			}
+			if !yield(p, nil) {
 				return
 			}
 		}
