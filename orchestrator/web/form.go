@@ -13,7 +13,8 @@ import (
 func fieldsOf(w http.ResponseWriter, r *request) (url.Values, error) {
 	r.Body = http.MaxBytesReader(w, r.Body, httpwire.SmallBody)
 	if err := r.ParseForm(); err != nil {
-		return nil, fault.Wrap(fault.BadRequest, err, "the form can't be read").WithHint("it takes at most 1 MiB")
+		return nil, fault.Wrap(fault.BadRequest, err, "the form can't be read").
+			WithHint("it takes at most %d KiB", httpwire.SmallBody>>10)
 	}
 	return r.PostForm, nil
 }

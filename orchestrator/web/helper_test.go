@@ -30,6 +30,7 @@ import (
 	"github.com/agent-on-demand/aod/orchestrator/httpapi"
 	"github.com/agent-on-demand/aod/orchestrator/kind/container"
 	kindflow "github.com/agent-on-demand/aod/orchestrator/kind/flow"
+	"github.com/agent-on-demand/aod/orchestrator/kind/remote"
 	"github.com/agent-on-demand/aod/orchestrator/run"
 	"github.com/agent-on-demand/aod/orchestrator/signins"
 	"github.com/agent-on-demand/aod/orchestrator/spool"
@@ -131,7 +132,9 @@ func (p *page) start(address string) {
 	p.svc, err = orchestrator.NewService(orchestrator.Options{
 		Home: p.home, Sources: []string{p.sources}, Logger: logger, Concurrency: 2,
 		Features: []feature.Feature{artifacts.New(), messages.New(), pushes.NewFeature(pushes.Options{}), schedules.New(nil), mcpsessions.New(0)},
-		Kinds:    run.Kinds{"capsule": containers, "au": containers, "agent": containers, "flow": kindflow.New(logger)},
+		Kinds: run.Kinds{
+			"capsule": containers, "au": containers, "agent": containers, "flow": kindflow.New(logger), "remote": remote.New(remote.Options{Logger: logger}),
+		},
 	})
 	must(p.t, err)
 	must(p.t, p.svc.Start(context.WithoutCancel(p.t.Context())))

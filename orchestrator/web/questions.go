@@ -259,7 +259,7 @@ func (p questionPages) answer(w http.ResponseWriter, r *request) error {
 	if field := formFieldOf(q); field != nil {
 		var root *form.Control
 		fields = renamed(fields)
-		drop(fields, fields.Get("less"))
+		drop(fields)
 		root, given.Form, found = form.Read(field, form.Posted{Values: fields})
 		if v.Form = newAskForm(root); v.Form.rows(fields) {
 			return p.showQuestion(w, r, q, http.StatusOK, v)

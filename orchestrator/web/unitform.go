@@ -176,6 +176,8 @@ func (w widget) Title() string {
 		return w.Of + " " + strconv.Itoa(w.Row)
 	case w.Pointer == "":
 		return "Input"
+	case strings.TrimSpace(w.Label) == "":
+		return strconv.Quote(w.Key)
 	}
 	return w.Label
 }
@@ -279,10 +281,21 @@ func (w widget) Kept() string {
 // Lost is the file that was sent, and has to be chosen again; "": there is none.
 func (w widget) Lost() string { return strings.TrimSuffix(w.Text, w.Kept()) }
 
-// named escapes what browsers escape in the names of controls, so that it is known what was.
-var named = strings.NewReplacer("%", "%25", `"`, "%22", "\r", "%0D", "\n", "%0A")
-
-var unnamed = strings.NewReplacer("%25", "%", "%22", `"`, "%0D", "\r", "%0A", "\n")
+// named escapes what doesn't come back as it was in the name of a control, and unnamed undoes that: HTML has no NUL,
+// browsers escape quotes and line breaks, and a header of a form has no other control characters and a meaning for
+// backslashes.
+var named, unnamed = func() (there, back *strings.Replacer) {
+	changed := []rune(`%"\` + "\x7f")
+	for c := range ' ' {
+		changed = append(changed, c)
+	}
+	var escaped, plain []string
+	for _, c := range changed {
+		text := fmt.Sprintf("%%%02X", c)
+		escaped, plain = append(escaped, string(c), text), append(plain, text, string(c))
+	}
+	return strings.NewReplacer(escaped...), strings.NewReplacer(plain...)
+}()
 
 // Name is that of the control in the form.
 func (w widget) Name() string { return named.Replace(w.Pointer) }

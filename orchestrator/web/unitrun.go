@@ -63,7 +63,7 @@ func (p unitPages) runUnit(w http.ResponseWriter, r *request) error {
 
 // receive reads a form as it comes.
 func (p unitPages) receive(r *request) (*sent, error) {
-	texts := p.opts.PayloadBytes + httpwire.SmallBody
+	texts := p.opts.PayloadBytes + 2*form.MostIndented + httpwire.SmallBody
 	got := &sent{upload: p.newUpload(texts), names: map[string][]string{}, taken: map[string]bool{}}
 	got.text, got.place = got.takeText, got.nameFile
 	return got, got.read(r)
@@ -75,6 +75,7 @@ func (s *sent) takeText(ctx context.Context, name, text string) (err error) {
 		return nil
 	}
 	_, s.old, err = s.svc.InputOf(ctx, text)
+	s.files = len(s.old)
 	for _, f := range s.old {
 		s.taken[f.Name] = true
 	}
@@ -99,7 +100,7 @@ func (p unitPages) filled(u *unit.Unit, got *sent) (*unitForm, json.RawMessage, 
 	if f.AsJSON = f.AsJSON || got.Get("mode") == "json"; f.AsJSON {
 		fields = asJSON(u.Contract.Input)
 	}
-	drop(got.Values, got.Get("less"))
+	drop(got.Values)
 	root, input, unread := form.Read(fields, form.Posted{Values: got.Values, Files: got.names})
 	f.Root, f.From = root, got.Get("from")
 	f.Timeout, f.Metadata, f.Context = got.Get("timeout"), got.Get("metadata"), got.Get("context")
@@ -107,8 +108,12 @@ func (p unitPages) filled(u *unit.Unit, got *sent) (*unitForm, json.RawMessage, 
 	return f, input, unread
 }
 
+// pressed is the control whose button of a kind was pressed: add, or less; "": none.
+func pressed(values url.Values, kind string) string { return unnamed.Replace(values.Get(kind)) }
+
 // drop takes out what was posted of a row that is to go.
-func drop(values url.Values, gone string) {
+func drop(values url.Values) {
+	gone := pressed(values, "less")
 	for name := range values {
 		if at := strings.TrimPrefix(name, "#"); gone != "" && (at == gone || strings.HasPrefix(at, gone+"/")) {
 			delete(values, name)
@@ -118,7 +123,7 @@ func drop(values url.Values, gone string) {
 
 // rows adds a row, or notes that one has gone. It reports whether a button for that was pressed.
 func (f *unitForm) rows(values url.Values) bool {
-	add, less := values.Get("add"), values.Get("less")
+	add, less := pressed(values, "add"), pressed(values, "less")
 	switch {
 	case add != "":
 		if at := f.Root.At(add); at.Pointer == add {

@@ -20,6 +20,7 @@ import (
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/internal/access"
+	"github.com/agent-on-demand/aod/internal/testing/testkit"
 )
 
 const hostile = `"><script>alert(1)</script>`
@@ -54,7 +55,7 @@ func (p *page) send(path, key string, parts ...part) answer {
 	var b bytes.Buffer
 	w := multipart.NewWriter(&b)
 	for _, one := range append([]part{{"key", "", key}}, parts...) {
-		disposition := `form-data; name="` + strings.ReplaceAll(one.name, `"`, "%22") + `"`
+		disposition := `form-data; name="` + strings.NewReplacer(`"`, "%22", "\r", "%0D", "\n", "%0A").Replace(one.name) + `"`
 		if one.filename != "" {
 			disposition += `; filename="` + one.filename + `"`
 		}
@@ -173,13 +174,14 @@ func TestARunBeginsWithWhatTheFormWasFilledWith(t *testing.T) {
 	p.spoolIsEmpty(t)
 }
 
-// spoolIsEmpty proves that nothing is left of what was received.
+// spoolIsEmpty proves that nothing is left of what was received. It is removed when the answer has been sent.
 func (p *page) spoolIsEmpty(t testing.TB) {
 	t.Helper()
-	entries, err := os.ReadDir(filepath.Join(p.home, "spool"))
-	if must(t, err); len(entries) > 0 {
-		t.Errorf("%v are left in the spool", entries)
-	}
+	testkit.Eventually(t, "that the spool is empty", func() bool {
+		entries, err := os.ReadDir(filepath.Join(p.home, "spool"))
+		must(t, err)
+		return len(entries) == 0
+	})
 }
 
 func TestWhatIsRefusedIsToldAtItsField(t *testing.T) {
@@ -243,11 +245,17 @@ func TestTheInputCanBeGivenAsJSON(t *testing.T) {
 func TestFormsBeyondTheBounds(t *testing.T) {
 	t.Parallel()
 	p := newPage(t, withEvery()).signIn()
-	many := make([]part, 1000)
+	many := make([]part, 10_020)
 	for i := range many {
 		many[i] = part{fmt.Sprintf("/words/%d", i), "", "x"}
 	}
-	p.send("/ui/units/every/run", "k", many...).wants(t, 413, "more than 1000 parts", "What to do:")
+	p.send("/ui/units/every/run", "k", many...).wants(t, 413, "more than 10020 parts", "What to do:")
+	p.send("/ui/units/every/run", "k", many[:10_019]...).wants(t, 422, "has more than 10000 values", "write the long lists as JSON")
+	for i := range many[:1001] {
+		many[i] = part{"/docs", "x", ""}
+	}
+	p.send("/ui/units/every/run", "k", many[:1001]...).wants(t, 413, "more than 1000 files", "What to do:")
+	p.send("/ui/units/every/run", "k", part{strings.Repeat("x", 3<<20), "", ""}, part{strings.Repeat("y", 2<<20), "", ""}).wants(t, 413, "names of the form", "What to do:")
 	p.send("/ui/units/every/run", "k", part{"/long", "", strings.Repeat("x", 2<<20)}).wants(t, 413, "What to do:")
 	t.Run("a file of more than may be sent is read to its end, for a browser to show the answer", func(t *testing.T) {
 		at, err := url.Parse(p.url)

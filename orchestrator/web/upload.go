@@ -4,7 +4,9 @@ import (
 	"context"
 	"net/url"
 
+	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/capsule/contract"
+	"github.com/agent-on-demand/aod/capsule/contract/form"
 	"github.com/agent-on-demand/aod/internal/wire/httpwire"
 	"github.com/agent-on-demand/aod/orchestrator"
 	"github.com/agent-on-demand/aod/orchestrator/spool"
@@ -12,13 +14,17 @@ import (
 
 const (
 	defaultUpload = 256 << 20 // bytes of a form with its files
-	maxFormParts  = 1000
+	// maxFormParts bounds what a form sends: as many values as form.Read takes, and those of the page.
+	maxFormParts = form.MaxValues + 20
+	// maxFormFiles bounds its files, with those of an earlier run that are given again.
+	maxFormFiles = 1000
 )
 
 // upload is what a form with files was filled in with. Who reads it owns the files.
 type upload struct {
 	url.Values
 	spool *spool.Spool // nil until there is a file
+	files int          // how many there are
 
 	svc   *orchestrator.Service
 	most  int64 // bytes of the whole
@@ -69,6 +75,10 @@ func (u *upload) readPart(ctx context.Context, part *httpwire.FormPart) error {
 
 func (u *upload) readFile(ctx context.Context, control string, part *httpwire.FormPart) error {
 	base, err := contract.CleanName(part.File, contract.StageInput)
+	if u.files++; err == nil && u.files > maxFormFiles {
+		err = fault.New(fault.TooLarge, "the form has more than %d files", maxFormFiles).
+			WithHint("put many files into an archive")
+	}
 	if err == nil && u.spool == nil {
 		u.spool, err = u.svc.NewSpool()
 	}
