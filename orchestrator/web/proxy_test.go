@@ -104,8 +104,12 @@ func (c *crawl) visit(at string) {
 		for _, found := range anchor.FindAllStringSubmatch(a.body, -1) {
 			c.anchors[page][html.UnescapeString(found[1])] = true
 		}
+		shownAt := page
+		if !strings.HasPrefix(a.body, "<!doctype html>") { // a piece of the page that leads to it
+			shownAt = c.from[at]
+		}
 		for _, found := range reference.FindAllStringSubmatch(a.body, -1) {
-			c.refer(page, found[1], html.UnescapeString(found[2]))
+			c.refer(shownAt, found[1], html.UnescapeString(found[2]))
 		}
 	}
 }
