@@ -15,6 +15,7 @@ import (
 	cdpruntime "github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 
+	"github.com/agent-on-demand/aod/internal/testing/testkit"
 	"github.com/agent-on-demand/aod/orchestrator/spool"
 )
 
@@ -138,24 +139,57 @@ func BenchmarkALogOf100000Lines(b *testing.B) {
 	m.report(b)
 }
 
+// opens measures a page that lives, each time in a new tab.
+func opens(b *testing.B, p *page, path string) {
+	b.Helper()
+	m := medians{}
+	for b.Loop() {
+		t := measured(b, p)
+		t.opened(path, m)
+		t.until(live)
+		m.add("ms-live", eval[float64](t, "performance.now()"))
+		t.memory(m, "end")
+		_ = chromedp.Cancel(t.ctx)
+	}
+	m.report(b)
+}
+
 func BenchmarkARunWith2000Calls(b *testing.B) {
 	p := newPage(b, flowFiles("many", `
+start: texts
 nodes:
-  texts: {map: "${{ input.list }}", max: 2000, parallel: 4, flow: {nodes: {s: {run: actor}}}, collect: 1}
+  texts: {map: "${{ input.list }}", max: 2000, parallel: 4, flow: {nodes: {s: {run: actor}}}, collect: 1, next: hold}
+  hold: {run: actor, with: {do: wait}}
 `))
 	list, err := json.Marshal(make([]int, 2000))
 	must(b, err)
 	record, _, err := p.svc.Submit(b.Context(), spool.Submission{Unit: "many", Input: []byte(`{"list": ` + string(list) + `}`)})
 	must(b, err)
-	p.ended(record.ID)
-	m := medians{}
-	for b.Loop() {
-		t := measured(b, p)
-		t.opened("/ui/runs/"+record.ID, m)
-		t.memory(m, "end")
-		_ = chromedp.Cancel(t.ctx)
-	}
-	m.report(b)
+	testkit.Eventually(b, "2,000 calls", func() bool {
+		tree, err := p.svc.Runs.Tree(b.Context(), record.ID)
+		must(b, err)
+		return len(tree.Calls) == 2001
+	})
+	opens(b, p, "/ui/runs/"+record.ID)
+}
+
+func BenchmarkAMapOf1000(b *testing.B) {
+	p := newPage(b, flowFiles("many", `
+start: texts
+nodes:
+  texts: {map: "${{ input.list }}", max: 1000, parallel: 100, flow: {nodes: {s: {wait: 1ms}}}, collect: 1, next: hold}
+  hold: {run: actor, with: {do: wait}}
+`))
+	list, err := json.Marshal(make([]int, 1000))
+	must(b, err)
+	record, _, err := p.svc.Submit(b.Context(), spool.Submission{Unit: "many", Input: []byte(`{"list": ` + string(list) + `}`)})
+	must(b, err)
+	testkit.Eventually(b, "the step behind the map", func() bool {
+		tree, err := p.svc.Runs.Tree(b.Context(), record.ID)
+		must(b, err)
+		return len(tree.Calls) == 1
+	})
+	opens(b, p, "/ui/runs/"+record.ID+"/flow")
 }
 
 // BenchmarkALookAtALog is what the server does whenever a log that somebody looks at has grown.
