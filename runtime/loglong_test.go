@@ -16,9 +16,9 @@ func (endless) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// What one line takes has to do with what is kept, and not with its length. It isn't parallel: it measures memory.
+// What one line takes has to do with what is kept, and not with its length.
 //
-//nolint:paralleltest
+//nolint:paralleltest // others would allocate as well
 func TestALineWithoutAnEndTakesLittleMemory(t *testing.T) {
 	const length, limit = 256 << 20, 8 << 20
 	kept, longest := 0, 0

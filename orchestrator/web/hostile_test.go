@@ -120,9 +120,9 @@ func hostileFiles() map[string]string {
 		"evil/agent.yaml":   "name: evil\nkind: flow\ndescription: " + quoted(all) + "\n",
 		"evil/schema.json":  `{"input": {"type": "object"}, "output": {"type": "object"}}`,
 		"evil/flow.yaml": strings.Join(notes, "\n") + `
-start: ask
+start: question
 nodes:
-  ask:
+  question:
     ask: "${{ input.say }}"
     show: {text: "${{ input.say }}", list: "${{ input.list }}", more: "${{ input.more }}"}
     form: {type: object, properties: {why: {type: string, title: ` + quoted(all) + `, description: ` + quoted(all) + `}}}
@@ -386,6 +386,7 @@ func followsHostile(t *testing.T, p *page) {
 func opensHostile(t *testing.T, p *page, files []string) {
 	t.Helper()
 	b := newTab(t, p)
+	//nolint:misspell // the browser's own word
 	call(b, browser.SetDownloadBehavior, browser.SetDownloadBehaviorParams{Behavior: browser.SetDownloadBehaviorBehaviorDeny})
 	// The browser's own page around a picture has styles and an icon, which the sandbox refuses.
 	b.expect(`Applying inline style violates .* 'default-src 'none''|Loading the image '[^']*/picture.html' violates`)

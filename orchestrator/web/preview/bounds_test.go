@@ -37,9 +37,9 @@ func pngChunk(kind, data string) string {
 	return string(binary.BigEndian.AppendUint32(chunk, crc32.ChecksumIEEE(chunk[4:])))
 }
 
-// Whatever a file is, little memory shows it. It isn't parallel: it measures memory.
+// Whatever a file is, little memory shows it.
 //
-//nolint:paralleltest
+//nolint:paralleltest // others would allocate as well
 func TestLittleMemoryShowsAnyFile(t *testing.T) {
 	const (
 		large = 1 << 30
