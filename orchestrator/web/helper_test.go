@@ -191,6 +191,9 @@ func (p *page) act(ctx context.Context, spec runtime.ContainerSpec, stdout, stde
 	for _, m := range spec.Mounts {
 		dirs[m.Target] = m.Source
 	}
+	if dirs["/io"] == "" {
+		return 0 // a session's program, to which nobody says anything
+	}
 	raw, _ := os.ReadFile(filepath.Join(dirs["/io"], "input.json"))
 	var input struct{ Do, Say string }
 	_ = json.Unmarshal(raw, &input)
