@@ -137,6 +137,20 @@ func (p *patch) section(name string, old, now *side) error {
 // printf writes to the patch, whose last flush tells what went wrong.
 func (p *patch) printf(format string, args ...any) { _, _ = fmt.Fprintf(p.out, format, args...) }
 
+// TextPatch tells in git's format how a text became another one; "": they are the same.
+func TextPatch(name, old, now string) string {
+	if old == now {
+		return ""
+	}
+	var text strings.Builder
+	p := &patch{out: bufio.NewWriter(&text)}
+	from, to := quoteName("a/"+name), quoteName("b/"+name)
+	p.printf("diff --git %s %s\n", from, to)
+	p.hunks(from, to, old, now)
+	_ = p.out.Flush() // into memory
+	return text.String()
+}
+
 // hunks writes how a text became another one.
 func (p *patch) hunks(from, to, old, now string) {
 	if old == now {

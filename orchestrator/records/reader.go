@@ -132,7 +132,8 @@ func FilterOf(ctx context.Context, f api.Filter) store.Filter {
 		states[i] = string(state)
 	}
 	return store.Filter{
-		MadeBy: given(access.OnlyOwn(ctx), f.By), Unit: f.Unit, Parent: f.Parent, Session: f.Session, Context: f.Context,
+		MadeBy: given(access.OnlyOwn(ctx), f.By),
+		Unit:   f.Unit, Parent: f.Parent, Session: f.Session, Context: f.Context,
 		Schedule: f.Schedule, States: states, Roots: f.Roots, Unfinished: f.Active, Asking: f.Waiting,
 		Metadata: f.Metadata, Since: f.Since, Until: f.Until, Cursor: f.Cursor, Limit: f.Limit,
 	}

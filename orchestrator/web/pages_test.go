@@ -94,7 +94,11 @@ type address struct{ path, name string }
 // such thing, and of what else it has of that, as its events, for the first one.
 func (s scene) pages(p *page) (all []address) {
 	p.t.Helper()
-	paths := []address{{"/ui/runs?state=timeout", "runs-none"}, {"/ui/runs?unit=teller", "runs-filtered"}}
+	paths := []address{
+		{"/ui/runs?state=timeout", "runs-none"},
+		{"/ui/runs?unit=teller", "runs-filtered"},
+		{"/ui/runs/" + s["runs"][3] + "/compare", "compare"},
+	}
 	for _, route := range p.web.Routes() {
 		path, get := strings.CutPrefix(route.Pattern, "GET /ui/")
 		if !get {

@@ -14,6 +14,7 @@ func (p runPages) addRun() {
 	p.page("/ui/runs/{id}", p.runSummary)
 	p.page("/ui/runs/{id}/events", p.runEvents)
 	p.page("/ui/runs/{id}/record", p.runRecord)
+	p.page("/ui/runs/{id}/compare", p.runCompare)
 	p.read("GET /ui/runs/{id}/peek", p.peek)
 	p.read("GET /ui/runs/{id}/files/", p.file("files", p.svc.Files.Open))
 	p.read("GET /ui/runs/{id}/given/", p.file("given", p.svc.Files.OpenInput))
@@ -49,7 +50,7 @@ func (v runView) Tabs() []tab {
 		all = append(all, tab{"changes", "/changes", "Changes", num(int64(v.Changes.Files))})
 	}
 	return append(all, tab{"log", "/log", "Log", ""}, tab{"events", "/events", "Events", ""},
-		tab{"record", "/record", "Record", ""})
+		tab{"record", "/record", "Record", ""}, tab{"compare", "/compare", "Compare", ""})
 }
 
 // Word is how it goes with the run, behind its unit's name.
@@ -163,7 +164,8 @@ func (p runPages) runSummary(r *request) (content, error) {
 	made := fileList{"files", "Files", p.filesOf(r.Context(), v.Record)}
 	parts, err := questionPages(p).asksOf(r, v.ID)
 	return p.contentOf(v, append(parts, part{"tree", "run-tree", v}, part{"data", "run-data", v},
-		part{"given", "run-files", given}, part{"files", "run-files", made}, part{"attempts", "run-attempts", v})...), err
+		part{"given", "run-files", given}, part{"files", "run-files", made},
+		part{"attempts", "run-attempts", v})...), err
 }
 
 // prettyBytes is how much of a JSON document is shown.

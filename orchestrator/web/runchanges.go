@@ -170,6 +170,7 @@ func (p changePages) addDiffs(r *request, view *changesView) error {
 	for i := range view.Rows {
 		row := &view.Rows[i]
 		if row.Diff = byName[row.Path]; row.Diff != nil {
+			row.Diff.Name = row.Shown
 			lines += len(row.Diff.Rows)
 			row.Open = lines <= open || view.One != ""
 		}

@@ -29,8 +29,8 @@ type upload struct {
 	svc   *orchestrator.Service
 	most  int64 // bytes of the whole
 	texts int64 // bytes that are left for texts
-	// text is called for each text as it comes, unless it is nil. place says for which field of the input a file is, and
-	// under which name.
+	// text is called for each text as it comes, unless it is nil. place says for which field of the input a file is,
+	// and under which name.
 	text  func(ctx context.Context, control, text string) error
 	place func(control, base string) (field, name string)
 }
