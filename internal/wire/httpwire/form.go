@@ -50,8 +50,8 @@ func FormParts(r *http.Request, limit int64, most int) iter.Seq2[*FormPart, erro
 			}
 			p := &FormPart{part.FormName(), part.FileName(), part, body}
 			if names += len(p.Name) + len(p.File); names > maxFormNames {
-				yield(&FormPart{body: body}, fault.New(fault.TooLarge,
-					"the names of the form's parts have more than %d bytes", maxFormNames).WithHint("choose shorter names"))
+				long := fault.New(fault.TooLarge, "the names of the form's parts have more than %d bytes", maxFormNames)
+				yield(&FormPart{body: body}, long.WithHint("choose shorter names"))
 				return
 			}
 			if !yield(p, nil) {
