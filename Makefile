@@ -146,10 +146,10 @@ types: ## check the types of the Python library and of the page's modules (insta
 PICTURES ?= dist/pictures
 
 .PHONY: pictures
-pictures: init ## have Chromium draw every page of the server into PICTURES, light and dark, wide and narrow
+pictures: base ## have Chromium draw every page of the server into PICTURES, light and dark, wide and narrow; page.png is docs/page.png
 	@sh scripts/ensure-program.sh chromium chromium "the tests of the page"
-	AOD_PICTURES="$(abspath $(PICTURES))" AOD_TEST_DOCKER=require $(PLAIN) $(GO) test -vet=off -count=1 -run TestEveryPageInABrowser \
-		./orchestrator/web
+	AOD_PICTURES="$(abspath $(PICTURES))" AOD_TEST_DOCKER=require $(PLAIN) $(GO) test -vet=off -count=1 \
+		-run 'TestEveryPageInABrowser|TestTheTourOfThePage' ./orchestrator/web
 
 .PHONY: check
 check: lint types count test examples ## everything that CI runs

@@ -64,9 +64,9 @@ type tab struct {
 	heard    []string       // of that
 }
 
-// newTab is a tab of a browser of its own, in which the holder of the server's token has signed in. Where there is no
-// Chromium the test is skipped with the reason, or fails where tests may not be skipped.
-func newTab(t testing.TB, p *page) *tab {
+// theBrowser is the browser of all tests. Where there is no Chromium the test is skipped with the reason, or fails where
+// tests may not be skipped.
+func theBrowser(t testing.TB) context.Context {
 	t.Helper()
 	browser, err := chromium()
 	if err != nil && os.Getenv("AOD_TEST_DOCKER") == "require" {
@@ -75,7 +75,13 @@ func newTab(t testing.TB, p *page) *tab {
 	if err != nil {
 		t.Skipf("no Chromium to test with: %v", err)
 	}
-	b := openTab(browser, t, p, chromedp.WithNewBrowserContext())
+	return browser
+}
+
+// newTab is a tab of a browser of its own, in which the holder of the server's token has signed in.
+func newTab(t testing.TB, p *page) *tab {
+	t.Helper()
+	b := openTab(theBrowser(t), t, p, chromedp.WithNewBrowserContext())
 	session, err := p.svc.Signins.Begin(t.Context(), token)
 	must(t, err)
 	at, err := url.Parse(p.url + "/ui")

@@ -164,7 +164,7 @@ func (p runPages) runSummary(r *request) (content, error) {
 	made := fileList{"files", "Files", p.filesOf(r.Context(), v.Record)}
 	parts, err := questionPages(p).asksOf(r, v.ID)
 	return p.contentOf(v, append(parts, part{"tree", "run-tree", v}, part{"data", "run-data", v},
-		part{"given", "run-files", given}, part{"files", "run-files", made},
+		part{"files", "run-files", made}, part{"given", "run-files", given},
 		part{"attempts", "run-attempts", v})...), err
 }
 

@@ -58,6 +58,7 @@ func newTree(of api.Tree, record api.Record, now time.Time) tree {
 	left := mostRows
 	t := tree{Top: a.node(of, &left, now)}
 	t.Top.IsSelf, t.Top.Bars = true, a.attempts(record, now)
+	t.Top.Is = stateOf(record.State, record.Outcome, record.Question != nil)
 	if len(record.Attempts) > 0 {
 		for _, call := range t.Top.Calls {
 			call.Attempt = attemptAt(record, call.CreatedAt)
