@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/capsule/flow"
 	"github.com/agent-on-demand/aod/internal/safefs"
 )
 
@@ -17,7 +18,14 @@ const maxFindings = 200
 // Load reads the unit in a directory. The error is a *fault.Error: NotFound where
 // there is no directory, else Capsule, with every problem of the directory among its
 // Findings (at most 200, with one more that says so), each with its place and its mend.
-func Load(dir string) (*Capsule, error) {
+func Load(dir string) (*Capsule, error) { return load(dir, nil) }
+
+// LoadFlow is Load of a flow as if the file with its graph had another text.
+func LoadFlow(dir string, text []byte) (*Capsule, error) {
+	return load(dir, map[string][]byte{flow.FileName: text})
+}
+
+func load(dir string, instead map[string][]byte) (*Capsule, error) {
 	abs, err := existingDir(dir)
 	if err != nil {
 		return nil, err
@@ -28,6 +36,7 @@ func Load(dir string) (*Capsule, error) {
 			WithHint("make the directory readable")
 	}
 	defer src.close()
+	src.instead = instead
 
 	d := &Directory{source: src}
 	c := &Capsule{Dir: abs}

@@ -2,6 +2,7 @@ package capsule
 
 import (
 	"archive/tar"
+	"bytes"
 	"errors"
 	"io"
 	"io/fs"
@@ -27,8 +28,7 @@ func (x *Context) WriteBuild(w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	out := tar.NewWriter(w)
-	err = x.Each(func(h *tar.Header, content io.Reader) error {
+	return x.rewrite(w, func(h *tar.Header, content io.Reader) io.Reader {
 		switch hides := x.hides(h.Name); {
 		case h.Name == dockerfileName && moved:
 			h.Size, content = int64(len(dockerfile)), strings.NewReader(dockerfile)
@@ -36,6 +36,28 @@ func (x *Context) WriteBuild(w io.Writer) error {
 			return nil
 		case moved:
 			h.Name = below + "/" + h.Name
+		}
+		return content
+	})
+}
+
+// WriteWith is WriteTar with another text in one of the files.
+func (x *Context) WriteWith(w io.Writer, name string, text []byte) error {
+	return x.rewrite(w, func(h *tar.Header, content io.Reader) io.Reader {
+		if h.Name != name {
+			return content
+		}
+		h.Size = int64(len(text))
+		return bytes.NewReader(text)
+	})
+}
+
+// rewrite writes the entries with the content that a function gives each; nil leaves one out.
+func (x *Context) rewrite(w io.Writer, change func(*tar.Header, io.Reader) io.Reader) error {
+	out := tar.NewWriter(w)
+	err := x.Each(func(h *tar.Header, content io.Reader) error {
+		if content = change(h, content); content == nil {
+			return nil
 		}
 		if err := out.WriteHeader(h); err != nil {
 			return sendFault(err)

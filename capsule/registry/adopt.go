@@ -198,6 +198,7 @@ func (r *Registry) discard(name, version string) error {
 type Upload struct {
 	By      string // the name of the token of who uploads
 	OnlyNew bool   // another upload of this name stays as it is, and the error is an Exists fault
+	Onto    string // the version that must be the current one, or the error is a Conflict fault; "": whichever
 }
 
 // Put makes the capsule in an archive the current version of a unit. The archive is a tar,
@@ -232,10 +233,17 @@ func (r *Registry) Put(
 	return r.adoptIf(ctx, files, rec, func() error { return r.replaces(name, files.digest, how) })
 }
 
-// replaces returns the Exists fault of an upload that must be new, where there is another one.
+// replaces returns the Exists fault of an upload that must be new, where there is another one, and the Conflict fault
+// of one that must replace a version, where that isn't the current one. The same content again is neither.
 func (r *Registry) replaces(name, digest string, how Upload) error {
 	version, err := r.home.current(name)
-	if err != nil || !how.OnlyNew || version == versionOf(digest) || !r.isUpload(name) {
+	switch {
+	case err == nil && version == versionOf(digest):
+		return nil
+	case how.Onto != "" && version != how.Onto:
+		return fault.New(fault.Conflict, "the unit %s has changed: its version isn't %s any more", name, how.Onto).
+			WithHint("`aod units versions %s` lists its versions: put your change into the current one", name)
+	case err != nil || !how.OnlyNew || !r.isUpload(name):
 		return nil //nolint:nilerr // there is none, or a damaged one, which is written again
 	}
 	rec, err := r.home.record(name, version)

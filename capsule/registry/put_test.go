@@ -56,6 +56,38 @@ func TestPut(t *testing.T) {
 	}
 }
 
+func TestOfTwoUploadsOntoOneVersionOneIsStored(t *testing.T) {
+	f := newFixture(t)
+	first, _ := f.put("reader", capsuleTar(t, "", nil))
+	var mu sync.Mutex
+	stored := map[string]bool{}
+	var both sync.WaitGroup
+	for _, data := range []string{"x", "y"} {
+		archive := capsuleTar(t, "", map[string]string{"data": data})
+		both.Go(func() {
+			for range 2 { // the second is the same content again
+				u, _, err := f.Put(t.Context(), "reader", bytes.NewReader(archive), Upload{Onto: first.Version})
+				mu.Lock()
+				if err == nil {
+					stored[u.Version] = true
+				} else if !fault.Is(err, fault.Conflict) {
+					t.Error(err)
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	both.Wait()
+	if u := f.get("reader"); len(stored) != 1 || !stored[u.Version] {
+		t.Errorf("stored %v, current %s", stored, u.Version)
+	}
+	must(t, f.Remove(t.Context(), "reader"))
+	archive := capsuleTar(t, "", map[string]string{"data": "z"})
+	if _, _, err := f.Put(t.Context(), "reader", bytes.NewReader(archive), Upload{Onto: first.Version}); !fault.Is(err, fault.Conflict) {
+		t.Errorf("the unit is removed: %v", err)
+	}
+}
+
 func TestAnUploadReplacesAnother(t *testing.T) {
 	f := newFixture(t)
 	first, _ := f.put("reader", capsuleTar(t, "", nil))

@@ -37,16 +37,23 @@ func (c *Catalogue) Flow(ctx context.Context, name, version string) (api.UnitFlo
 
 // flowOf shows a flow that can be run, held against the units that are there.
 func (c *Catalogue) flowOf(ctx context.Context, u *unit.Unit) (api.UnitFlow, *flow.Flow, error) {
-	of, ok := u.Definition.(*capsule.Capsule)
-	if !ok || of.Flow == nil {
-		return api.UnitFlow{}, nil, noFlow(u.Name)
+	of, err := flowIn(u)
+	if err != nil {
+		return api.UnitFlow{}, nil, err
 	}
 	text, err := capsule.FlowText(of.Dir)
 	if err != nil {
 		return api.UnitFlow{}, nil, fault.Wrap(fault.NotFound, err, "the files of this version are gone").
 			WithHint("`aod units versions %s` lists those that are there", u.Name)
 	}
-	shown := api.UnitFlow{
+	return c.checked(ctx, u, of, text)
+}
+
+// checked shows the text of a flow with what is found, and its graph.
+func (c *Catalogue) checked(
+	ctx context.Context, u *unit.Unit, of *capsule.Capsule, text []byte,
+) (shown api.UnitFlow, _ *flow.Flow, err error) {
+	shown = api.UnitFlow{
 		Unit: u.Name, Version: u.Version, Text: string(text),
 		Findings: append(append([]fault.Finding{}, of.Warnings...), of.Flow.Check(c.termsOf(ctx, u))...),
 	}
@@ -83,23 +90,46 @@ func (c *Catalogue) termsOf(ctx context.Context, u *unit.Unit) flow.Terms {
 
 // brokenFlow shows the newest state of a flow, with what is wrong with it.
 func (c *Catalogue) brokenFlow(ctx context.Context, name string) (api.UnitFlow, error) {
-	listed, err := c.registry.List(ctx)
+	broken, err := c.broken(ctx, name)
 	if err != nil {
 		return api.UnitFlow{}, err
 	}
-	i := slices.IndexFunc(listed, func(l registry.Listed) bool { return l.Name == name && l.Problem != nil })
-	if i < 0 {
-		return api.UnitFlow{}, fault.New(fault.Conflict, "the unit %q has just changed", name).WithHint("ask again")
-	}
-	text, err := capsule.FlowText(listed[i].Origin)
+	text, err := capsule.FlowText(broken.Origin)
 	if err != nil {
 		return api.UnitFlow{}, noFlow(name)
 	}
-	shown := api.UnitFlow{Unit: name, Text: string(text), Findings: listed[i].Problem.Findings}
-	if len(shown.Findings) == 0 {
-		shown.Findings = []fault.Finding{{Message: listed[i].Problem.Msg, Hint: listed[i].Problem.Hint}}
+	return faulty(name, text, broken.Problem), nil
+}
+
+// broken looks for a unit whose newest state can't be run.
+func (c *Catalogue) broken(ctx context.Context, name string) (registry.Listed, error) {
+	listed, err := c.registry.List(ctx)
+	if err != nil {
+		return registry.Listed{}, err
 	}
-	return shown, nil
+	i := slices.IndexFunc(listed, func(l registry.Listed) bool { return l.Name == name && l.Problem != nil })
+	if i < 0 {
+		return registry.Listed{}, fault.New(fault.Conflict, "the unit %q has just changed", name).WithHint("ask again")
+	}
+	return listed[i], nil
+}
+
+// faulty shows the text of a flow with what keeps it from being one.
+func faulty(name string, text []byte, problem *fault.Error) api.UnitFlow {
+	shown := api.UnitFlow{Unit: name, Text: string(text), Findings: problem.Findings}
+	if len(shown.Findings) == 0 {
+		shown.Findings = []fault.Finding{{Message: problem.Msg, Hint: problem.Hint}}
+	}
+	return shown
+}
+
+// flowIn is what has been read of a flow, or a Conflict fault of another unit.
+func flowIn(u *unit.Unit) (*capsule.Capsule, error) {
+	of, ok := u.Definition.(*capsule.Capsule)
+	if !ok || of.Flow == nil {
+		return nil, noFlow(u.Name)
+	}
+	return of, nil
 }
 
 func noFlow(name string) error {
