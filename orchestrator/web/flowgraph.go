@@ -17,6 +17,8 @@ import (
 // picture is how a flow is drawn: its definition with what is known of its nodes and edges.
 type picture struct {
 	looking
+	// whole has everything unfolded, and nothing to fold it by: its nodes lead to where node says.
+	whole bool
 	// node says how a node stands: the node has its name, and what it does as its line.
 	node func(n *flow.Node, path string, as *graph.Node)
 	// took says how often a node went on by an action, "" being those without an edge of their own.
@@ -138,11 +140,13 @@ func (p *picture) box(n *flow.Node, path string) graph.Node {
 	if n.Map != nil {
 		unfolded = slices.Contains(p.open, path)
 	}
-	b.Href, b.Hint = p.toggled(path, n.Map != nil), "unfold"
-	if !unfolded {
-		return b
+	if !p.whole {
+		b.Href, b.Hint = p.toggled(path, n.Map != nil), "unfold"
+		if !unfolded {
+			return b
+		}
+		b.Hint = "fold"
 	}
-	b.Hint = "fold"
 	if b.Progress != nil {
 		b.Name, b.Progress = b.Name+": "+b.Progress.String(), nil
 	}

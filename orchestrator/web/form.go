@@ -11,10 +11,15 @@ import (
 
 // fieldsOf reads what a small form was filled in with.
 func fieldsOf(w http.ResponseWriter, r *request) (url.Values, error) {
-	r.Body = http.MaxBytesReader(w, r.Body, httpwire.SmallBody)
+	return fieldsUpTo(w, r, httpwire.SmallBody)
+}
+
+// fieldsUpTo is fieldsOf for a form of at most so many bytes, as a browser writes them.
+func fieldsUpTo(w http.ResponseWriter, r *request, most int64) (url.Values, error) {
+	r.Body = http.MaxBytesReader(w, r.Body, most)
 	if err := r.ParseForm(); err != nil {
 		return nil, fault.Wrap(fault.BadRequest, err, "the form can't be read").
-			WithHint("it takes at most %d KiB", httpwire.SmallBody>>10)
+			WithHint("it takes at most %s", size(most))
 	}
 	return r.PostForm, nil
 }

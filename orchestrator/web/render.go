@@ -83,6 +83,16 @@ func (p *Page) write(w http.ResponseWriter, status int, f *frame, parts ...part)
 	http.Error(w, httpwire.ProblemOf(err).Detail, http.StatusInternalServerError)
 }
 
+// piece answers with a part alone, for a script.
+func (p *Page) piece(w http.ResponseWriter, r *request, of part) error {
+	shows, err := p.render(r.frame, of)
+	if err != nil {
+		return err
+	}
+	sendPage(w, http.StatusOK, r.frame.zipped, []byte(shows[0].HTML))
+	return nil
+}
+
 // sendPage sends a page, and compresses it where the browser knows that. There is no secret in a page that whoever
 // sees only its size could guess.
 func sendPage(w http.ResponseWriter, status int, zipped bool, text []byte) {

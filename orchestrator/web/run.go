@@ -203,13 +203,7 @@ func (p runPages) peek(w http.ResponseWriter, r *request) error {
 	}
 	v.InputIs, v.OutputIs = pretty(v.Input), pretty(v.Output)
 	r.frame.Up = "../" // from the page of a run, in which the piece is put
-	shows, err := p.render(r.frame, part{"peek", "run-peek", v})
-	if err != nil {
-		return err
-	}
-	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	_, _ = w.Write([]byte(shows[0].HTML)) // the browser may have gone
-	return nil
+	return p.piece(w, r, part{"peek", "run-peek", v})
 }
 
 func (p runPages) cancelRun(w http.ResponseWriter, r *request) error {

@@ -8,6 +8,7 @@ import (
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/capsule/flow"
+	"github.com/agent-on-demand/aod/internal/access"
 	"github.com/agent-on-demand/aod/orchestrator/web/graph"
 )
 
@@ -18,6 +19,8 @@ func (p flowPages) addRunFlow() {
 	p.run("POST /ui/runs/{id}/again", p.runAgain)
 	p.page("/ui/runs/{id}/flow", p.runFlow)
 	p.page("/ui/units/{name}/flow", p.unitFlow)
+	p.handle("GET /ui/units/{name}/flow/edit", access.Upload, p.editFlow)
+	p.handle("POST /ui/units/{name}/flow/edit", access.Upload, p.sendFlow)
 }
 
 func (p flowPages) runFlow(r *request) (content, error) { return p.flowContent(r, nil) }

@@ -55,7 +55,7 @@ func (p flowPages) unitFlow(r *request) (content, error) {
 		return content{}, err
 	}
 	v := unitFlowView{UnitFlow: written}
-	v.source(int(min(numberOf(r, "line"), flow.MaxBytes)))
+	v.source(int(min(numberOf(r, "line"), flow.MaxBytes)), sourceLines)
 	v.Why = "There is no graph of a flow that can't be run: see what was found in its text."
 	if of != nil {
 		figures, err := p.figuresOf(r.Context(), written.Unit, of)
@@ -71,29 +71,29 @@ func (p flowPages) unitFlow(r *request) (content, error) {
 	return content{title: "Flow of " + written.Unit, section: "units", parts: []part{{"flow", "unit-flow", v}}}, nil
 }
 
-// source cuts the text into lines, from one on, each with what was found there.
-func (v *unitFlowView) source(from int) {
+// source cuts the text into lines, of which it shows so many from one on, each with what was found there.
+func (v *unitFlowView) source(from, most int) {
+	lines := strings.Split(strings.TrimSuffix(v.Text, "\n"), "\n")
 	at := map[int][]fault.Finding{}
 	for _, f := range v.UnitFlow.Findings {
 		if !f.Warning {
 			v.Wrong++
 			v.First = cmp.Or(v.First, f.Line)
 		}
-		if f.Line == 0 || f.File != "" && f.File != flow.FileName {
+		if f.Line == 0 || f.Line > len(lines) || f.File != "" && f.File != flow.FileName {
 			v.Findings = append(v.Findings, f)
 			continue
 		}
 		at[f.Line] = append(at[f.Line], f)
 	}
-	lines := strings.Split(strings.TrimSuffix(v.Text, "\n"), "\n")
 	from = min(max(from, 1), len(lines))
-	end := min(from+sourceLines, len(lines)+1)
+	end := min(from+most, len(lines)+1)
 	for n := from; n < end; n++ {
 		wrong := slices.ContainsFunc(at[n], func(f fault.Finding) bool { return !f.Warning })
 		v.Lines = append(v.Lines, sourceLine{n, lines[n-1], at[n], wrong})
 	}
 	if from > 1 {
-		v.Back = max(from-sourceLines, 1)
+		v.Back = max(from-most, 1)
 	}
 	if end <= len(lines) {
 		v.Next = end

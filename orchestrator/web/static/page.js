@@ -1,4 +1,5 @@
 // What lives on a page. Without it pages are whole: they are loaded again by hand.
+import { editor } from "./edit.js"
 import { forms } from "./form.js"
 import { follow } from "./live.js"
 import { morph } from "./morph.js"
@@ -69,6 +70,7 @@ function choose(e) {
   if (said) said.textContent = [...boxes].filter((one) => one.checked).length + " chosen"
 }
 
+editor(morph)
 forms()
 tick()
 setInterval(tick, 1000)
