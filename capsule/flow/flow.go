@@ -75,6 +75,9 @@ type Node struct {
 	pointer string // into flow.yaml
 }
 
+// Pointer is where the node stands in flow.yaml.
+func (n *Node) Pointer() string { return n.pointer }
+
 // Scoping is how the state of a sub-flow belongs to the state around it.
 type Scoping string
 

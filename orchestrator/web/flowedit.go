@@ -2,7 +2,6 @@ package web
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
@@ -22,6 +21,8 @@ type flowEditor struct {
 	From     string            // the version whose text was opened; "": none, the unit can't be run
 	Uploaded bool              // the server keeps its files; else they are the operator's
 	Problem  *httpwire.Problem // why it isn't saved; nil: nobody asked for it, or it was
+	Paths    []string          // of all nodes
+	Node     *nodeForm         // that is filled in; nil: none is chosen
 }
 
 // numberedLines is up to how many lines there are numbers beside the text.
@@ -68,7 +69,7 @@ func (p flowPages) editFlow(w http.ResponseWriter, r *request) error {
 		return err
 	}
 	e := &flowEditor{From: written.Version, Uploaded: p.isUpload(r.Context(), name)}
-	if err := e.show(written, of); err != nil {
+	if err := e.show(written, of, r.URL.Query().Get("node")); err != nil {
 		return err
 	}
 	p.show(w, r, http.StatusOK, e.content())
@@ -81,17 +82,23 @@ func (p flowPages) isUpload(ctx context.Context, name string) bool {
 	return err == nil && u.Source == unit.FromUpload
 }
 
-// show draws a flow, and places what was found in it.
-func (e *flowEditor) show(written api.UnitFlow, of *flow.Flow) (err error) {
+// show draws a flow, places what was found in it, and makes the form of a node, "" being none.
+func (e *flowEditor) show(written api.UnitFlow, of *flow.Flow, node string) (err error) {
 	e.UnitFlow = written
 	e.source(1, flow.MaxBytes)
+	sent := e.Node
+	e.Node = nil
 	if of == nil {
 		return nil
 	}
-	toLine := func(n *flow.Node, _ string, as *graph.Node) {
-		as.Href, as.Hint = fmt.Sprintf("#l%d", n.Line), "go to its text"
+	toForm := func(n *flow.Node, path string, as *graph.Node) {
+		as.Href, as.Hint = "?node="+url.QueryEscape(path)+"#node", "go to its text and its form"
+		e.Paths = append(e.Paths, path)
+		if path == node {
+			e.Node = newNodeForm(n, path, e.Text, sent)
+		}
 	}
-	drawn := picture{whole: true, node: toLine, took: func(string, string) int { return 0 }}
+	drawn := picture{whole: true, node: toForm, took: func(string, string) int { return 0 }}
 	e.drawing, err = drawn.draw(of, "Graph of "+written.Unit)
 	return err
 }
@@ -103,7 +110,8 @@ func (e *flowEditor) content() content {
 }
 
 // sentText is how large a text can be when it is sent: a browser makes six bytes of an end of a line.
-const sentText = 6*flow.MaxBytes + httpwire.SmallBody
+// The fields of a node and its YAML may each have as much.
+const sentText = 3*6*flow.MaxBytes + httpwire.SmallBody
 
 // sendFlow checks a text that somebody has written, saves it as a new version, or has the browser save it.
 func (p flowPages) sendFlow(w http.ResponseWriter, r *request) error {
@@ -116,15 +124,20 @@ func (p flowPages) sendFlow(w http.ResponseWriter, r *request) error {
 	}
 	name, text := r.PathValue("name"), textOf(form)
 	e := &flowEditor{From: form.Get("from"), Uploaded: p.isUpload(r.Context(), name)}
-	switch form.Get("do") {
-	case "download":
+	if form.Get("part") == "" { // else it is checked while somebody is still filling in
+		text, err = e.apply(form, text)
+	}
+	do := form.Get("do")
+	if err == nil && do == "download" {
 		return downloadFlow(w, text)
-	case "save":
-		_, err = p.svc.Units.PutFlow(r.Context(), name, e.From, []byte(text))
-		if err == nil {
+	}
+	if err == nil && do == "save" {
+		if _, err = p.svc.Units.PutFlow(r.Context(), name, e.From, []byte(text)); err == nil {
 			redirect(w, "../flow")
 			return nil
 		}
+	}
+	if err != nil && (do == "download" || do == "save") {
 		problem := httpwire.ProblemOf(err)
 		httpwire.NotesOf(r.Context()).Report(err, false)
 		e.Problem = &problem
@@ -132,9 +145,12 @@ func (p flowPages) sendFlow(w http.ResponseWriter, r *request) error {
 	return p.showDraft(w, r, e, text)
 }
 
-// textOf is the text that was sent. Browsers end its lines as forms do, whatever it had.
+// plainEnds is a text that was sent, with the ends of its lines that it had on the page.
+func plainEnds(text string) string { return strings.ReplaceAll(text, "\r\n", "\n") }
+
+// textOf is the text that was sent, with the ends of its lines that it had.
 func textOf(form url.Values) string {
-	text := strings.ReplaceAll(form.Get("text"), "\r\n", "\n")
+	text := plainEnds(form.Get("text"))
 	if form.Get("ends") == "crlf" {
 		text = strings.ReplaceAll(text, "\n", "\r\n")
 	}
@@ -165,10 +181,10 @@ func (p flowPages) showDraft(w http.ResponseWriter, r *request, e *flowEditor, t
 	if err != nil {
 		drafted = api.UnitFlow{Unit: r.PathValue("name"), Text: text}
 	}
-	if err := e.show(drafted, of); err != nil {
+	if err := e.show(drafted, of, r.PostForm.Get("node")); err != nil {
 		return err
 	}
-	if form := r.PostForm; form.Get("part") == "found" {
+	if r.PostForm.Get("part") == "found" {
 		return p.piece(w, r, part{"found", "edit-found", e})
 	}
 	status := http.StatusOK

@@ -98,6 +98,7 @@ func (s scene) pages(p *page) (all []address) {
 		{"/ui/runs?state=timeout", "runs-none"},
 		{"/ui/runs?unit=teller", "runs-filtered"},
 		{"/ui/runs/" + s["runs"][3] + "/compare", "compare"},
+		{"/ui/units/teller/flow/edit?node=make", "flow-node"},
 	}
 	for _, route := range p.web.Routes() {
 		path, get := strings.CutPrefix(route.Pattern, "GET /ui/")

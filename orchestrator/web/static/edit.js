@@ -40,18 +40,31 @@ function edit(form, text, found, put) {
     if (at && at.textContent !== what) at.textContent = what
   }
 
-  async function check() {
+  /**
+   * Asks what is found in the text, with the form of a node, or of the one that has it. What is filled in there changes the text by "fields".
+   * @param {string} [node] @param {string} [by]
+   */
+  async function check(node = found.querySelector("[data-node]")?.getAttribute("data-node") ?? "", by = "check") {
+    window.clearTimeout(timer)
     asked.abort()
     asked = new AbortController()
     const signal = asked.signal
-    const data = new URLSearchParams({ part: "found" })
+    const data = new URLSearchParams()
     for (const [name, value] of new FormData(form)) if (typeof value === "string") data.append(name, value)
+    data.set("node", node)
+    data.set("do", by)
+    if (by !== "fields") data.set("part", "found")
     const answer = await fetch(form.action, { method: "POST", body: data, signal }).catch(() => undefined)
     const html = answer?.ok && !answer.redirected ? await answer.text().catch(() => "") : ""
     if (signal.aborted) return
     if (!html) return say(answer ? "It can't be checked: load the page again in another tab." : "The server can't be reached: nothing is lost here.")
     say("")
-    show(html)
+    if (data.has("part")) return show(html)
+    const page = new DOMParser().parseFromString(html, "text/html")
+    const made = page.querySelector("textarea[name=text]")
+    if (made instanceof HTMLTextAreaElement) text.value = made.value
+    number()
+    show(page.getElementById("part-found")?.innerHTML ?? "")
   }
 
   /** @param {string} html */
@@ -70,14 +83,23 @@ function edit(form, text, found, put) {
   }
 
   /**
-   * Sets the caret to the line that a link names.
+   * Follows a link to a line, or to a node with its form.
    * @param {MouseEvent} e
    */
-  function follow(e) {
-    const link = e.target instanceof Element ? e.target.closest('a[href^="#l"]') : null
-    const line = Number(link?.getAttribute("href")?.slice(2))
-    if (!line) return
+  async function follow(e) {
+    const link = e.target instanceof Element ? e.target.closest("a") : null
+    const to = link?.getAttribute("href") ?? ""
+    if (!to.startsWith("#l") && !to.startsWith("?node=")) return
     e.preventDefault()
+    if (to.startsWith("#l")) return select(Number(to.slice(2)))
+    await check(new URLSearchParams(to.replace(/#.*/, "")).get("node") ?? "")
+    const shown = found.querySelector("[data-line]")
+    shown?.scrollIntoView({ block: "nearest" })
+    if (shown) select(Number(shown.getAttribute("data-line")))
+  }
+
+  /** @param {number} line */
+  function select(line) {
     const before = text.value.split("\n").slice(0, line - 1).join("\n").length + (line > 1 ? 1 : 0)
     const end = text.value.indexOf("\n", before)
     text.focus({ preventScroll: true })
@@ -89,14 +111,15 @@ function edit(form, text, found, put) {
     number()
     asked.abort()
     window.clearTimeout(timer)
-    timer = window.setTimeout(check, pause)
+    timer = window.setTimeout(() => check(), pause)
   })
   form.addEventListener("submit", (e) => {
-    window.clearTimeout(timer)
-    if (e.submitter instanceof HTMLButtonElement && e.submitter.value === "check") {
-      e.preventDefault()
-      check()
-    } else sent = true
+    let by = e.submitter instanceof HTMLButtonElement ? e.submitter.value : "check"
+    if (by === "check" && document.activeElement?.closest("[data-node]")) by = "fields" // by the key Enter
+    if (by === "save" || by === "download") return (sent = true)
+    e.preventDefault()
+    const chosen = found.querySelector("select")
+    check(by === "node" ? chosen?.value : undefined, by)
   })
   found.addEventListener("click", follow)
   window.addEventListener("beforeunload", (e) => {
