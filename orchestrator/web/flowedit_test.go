@@ -3,6 +3,7 @@ package web_test
 import (
 	"archive/tar"
 	"bytes"
+	"fmt"
 	"html"
 	"io"
 	"os"
@@ -309,15 +310,20 @@ func TestHostileTextsInTheEditorStayText(t *testing.T) {
 	p := newPage(t).signIn()
 	version := p.uploads(sentFlow)
 	for _, text := range []string{
-		"# " + evil + "\nnodes: {one: {run: actor, with: {say: '" + evil + "'}, next: {'" + evil + "': end}}}", "nodes: {one: {walk: '" + evil + "', next: '" + evil + "'}}", evil,
+		"# " + evil + "\nnodes: {one: {run: actor, with: {say: '" + evil + "'}, next: {'" + evil + "': end}}}", "nodes: {one: {run: actor, with: {'\"" + evil + "': '\"" + evil + "'}}}", "nodes: {one: {walk: '" + evil + "', next: '" + evil + "'}}", evil,
 	} {
 		for _, do := range []string{"check", "save"} {
-			body := p.post(editAt, "do", do, "from", evil, "text", text).body
-			if strings.Contains(body, "<script>a") || strings.Count(body, "</textarea>") != 1 || strings.Count(body, "</svg>") != strings.Count(body, "<svg") || !strings.Contains(body, "&lt;script&gt;") {
+			body := p.post(editAt, "do", do, "from", evil, "node", "one", "text", text).body
+			if strings.Contains(body, "<script>a") || strings.Count(body, "</textarea>") != strings.Count(body, "<textarea") || strings.Count(body, "</svg>") != strings.Count(body, "<svg") || !strings.Contains(body, "&lt;script&gt;") {
 				t.Errorf("%q has become markup in %s", text, body)
 			}
 		}
 	}
+	many := []string{"do", "fields", "node", "one", "at", "/nodes/one/with", "text", sentFlow}
+	for i := range 500 {
+		many = append(many, fmt.Sprintf("v:/%d", i), "x")
+	}
+	p.post(editAt, many...).wants(t, 200, "Nothing was changed: more fields are filled in")
 	p.post(editAt, "do", "check", "from", version, "text", "nodes: \xff\x00").wants(t, 200, "1 finding")
 }
 

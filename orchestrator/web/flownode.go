@@ -33,7 +33,7 @@ type nodeField struct {
 func (f nodeField) Name() string { return strings.ReplaceAll(strings.TrimPrefix(f.At, "/"), "/", ".") }
 
 // Was tells whether what comes back is what was shown.
-func (f nodeField) Was() string { return hash([]byte(f.Value)) }
+func (f nodeField) Was() string { return digest(f.Value) }
 
 // Rows is how many lines the control has; 0: it has no more than one.
 func (f nodeField) Rows() int {
@@ -49,14 +49,14 @@ func (e flowEditor) Chose(path string) bool { return e.Node != nil && e.Node.Pat
 // PathsID is another one when there are other nodes, or another one is chosen.
 func (e flowEditor) PathsID() string {
 	chosen := slices.IndexFunc(e.Paths, e.Chose)
-	return "nodes-" + hash(fmt.Append(nil, chosen, e.Paths))
+	return "nodes-" + digest(fmt.Sprint(chosen, e.Paths))
 }
 
 // Whole is the node as a field.
 func (n nodeForm) Whole() nodeField { return nodeField{Value: n.YAML + "\n"} }
 
 // ID is another one when the text of the node is another.
-func (n nodeForm) ID() string { return "node-" + hash([]byte(n.Path+"\n"+n.YAML)) }
+func (n nodeForm) ID() string { return "node-" + digest(n.Path+"\n"+n.YAML) }
 
 // membered are the objects of a node whose members have fields of their own, and typed the keys whose values needn't
 // be texts.
@@ -64,6 +64,9 @@ var (
 	membered = []string{"with", "set", "next", "retry", "show"}
 	typed    = []string{"/when", "/retry", "/max_visits", "/parallel", "/max", "/tolerate"}
 )
+
+// filledFields is how many fields a form has. Each that is filled in is a change of the whole text.
+const filledFields = 60
 
 // newNodeForm makes the form of a node. before is the one that was sent; nil: none was.
 func newNodeForm(n *flow.Node, path, text string, before *nodeForm) *nodeForm {
@@ -84,7 +87,7 @@ func newNodeForm(n *flow.Node, path, text string, before *nodeForm) *nodeForm {
 // nodeFields are those of what a node has, and of what it could have besides.
 func nodeFields(edit *strictyaml.Edit, n *flow.Node) (fields []nodeField) {
 	add := func(at string, e strictyaml.Entry) {
-		if at = strictyaml.Under(at, e.Key); e.IsPlain {
+		if at = strictyaml.Under(at, e.Key); e.IsPlain && len(fields) < filledFields {
 			fields = append(fields, nodeField{at, e.Text, e.IsText && !slices.Contains(typed, at)})
 		}
 	}
@@ -99,15 +102,11 @@ func nodeFields(edit *strictyaml.Edit, n *flow.Node) (fields []nodeField) {
 		}
 	}
 	bounded := n.Run != nil || n.Flow != nil || n.Branches != nil || n.Ask != nil
-	for _, could := range []struct {
-		key  string
-		fits bool
-	}{
-		{"when", true}, {"timeout", bounded}, {"retry", n.Run != nil},
-		{"next", !strings.HasSuffix(n.Pointer(), "/branches/"+n.Name)},
-	} {
-		if could.fits && !slices.Contains(has, could.key) {
-			fields = append(fields, nodeField{At: "/" + could.key})
+	inBranch := strings.HasSuffix(n.Pointer(), "/branches/"+n.Name)
+	could := map[string]bool{"when": true, "timeout": bounded, "retry": n.Run != nil, "next": !inBranch}
+	for _, key := range sortedKeys(could) {
+		if could[key] && !slices.Contains(has, key) {
+			fields = append(fields, nodeField{At: "/" + key})
 		}
 	}
 	return fields
@@ -117,13 +116,15 @@ func nodeFields(edit *strictyaml.Edit, n *flow.Node) (fields []nodeField) {
 func (e *flowEditor) apply(form url.Values, text string) (string, error) {
 	at, all := form.Get("at"), plainEnds(form.Get("v:"))
 	wanted := filled(form)
-	isAll := form.Has("v:") && hash([]byte(all)) != form.Get("w:")
+	isAll := form.Has("v:") && digest(all) != form.Get("w:")
 	if len(wanted) == 0 && !isAll {
 		return text, nil
 	}
 	edit, err := strictyaml.NewEdit(flow.FileName, []byte(text))
 	switch {
 	case err != nil:
+	case len(wanted) > 2*filledFields:
+		err = fault.New(fault.TooLarge, "more fields are filled in than a form has")
 	case isAll && len(wanted) > 0:
 		err = fault.New(fault.Input, "the fields were filled in, and the YAML as well").
 			WithHint("do one after the other")
@@ -144,7 +145,7 @@ func filled(form url.Values) (fields []string) {
 	for _, name := range sortedKeys(form) {
 		field, isField := strings.CutPrefix(name, "v:/")
 		was := cmp.Or(form.Get("t:/"+field), form.Get("w:/"+field))
-		if isField && hash([]byte(plainEnds(form.Get(name)))) != was {
+		if isField && digest(plainEnds(form.Get(name))) != was {
 			fields = append(fields, "/"+field)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"encoding/base64"
 	"hash/fnv"
 	"html/template"
+	"io"
 	"net/http"
 	"strconv"
 
@@ -63,9 +64,12 @@ func (p *Page) render(f *frame, parts ...part) ([]shown, error) {
 var counting = lazyregexp.New(`(data-since="[^"]*">)[^<]*`)
 
 // hash tells two states of a part apart.
-func hash(text []byte) string {
+func hash(text []byte) string { return digest(string(counting().ReplaceAll(text, []byte("$1")))) }
+
+// digest tells two texts apart.
+func digest(text string) string {
 	sum := fnv.New64a()
-	_, _ = sum.Write(counting().ReplaceAll(text, []byte("$1"))) // it never fails
+	_, _ = io.WriteString(sum, text) // it never fails
 	return base64.RawURLEncoding.EncodeToString(sum.Sum(nil))
 }
 
