@@ -283,7 +283,7 @@ nodes:
 		t.Errorf("saved with a field that was filled in, it is %s", flow.Text)
 	}
 	p.post(editAt, "do", "fields", "at", "/nowhere", "v:/x", "1", "text", text, "node", "one").wants(t, 200, "Nothing was changed", "change it in the text")
-	p.post(editAt, "do", "fields", "at", "", "v:/nodes/one/run", "1", "text", `{"nodes": {"one": {"run": "actor"}}}`, "node", "one").wants(t, 200, "Nothing was changed")
+	p.post(editAt, "do", "fields", "at", "", "v:/nodes/one/run", "1", "text", `{"nodes": {"one": {"run": "actor"}}}`, "node", "one").wants(t, 200, "can&#39;t be changed by itself")
 	p.post(editAt, "do", "node", "text", text, "node", "in/deep").wants(t, 200, `data-node="in/deep"`, "<option selected>in/deep")
 	p.get(editAt+"?node=nothing").wants(t, 200).lacks(t, "data-node")
 }
