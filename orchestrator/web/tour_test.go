@@ -78,7 +78,7 @@ func tourist(t *testing.T, before, line string) *tab {
 	program := filepath.Join(dir, "aod")
 	must(t, programtest.Build(program))
 	start := func(line string) *exec.Cmd {
-		cmd := exec.Command("sh", "-c", "exec "+line) //nolint:noctx // it is ended below, so that nothing of it is left
+		cmd := exec.Command("sh", "-c", "exec "+line)
 		cmd.Dir = root
 		cmd.Env = append(os.Environ(), "PATH="+dir+":"+os.Getenv("PATH"), "AOD_LISTEN="+address, "AOD_SERVER=",
 			"AOD_DATA="+filepath.Join(dir, "data"), "AOD_TOKEN=", "AOD_TOKEN_FILE=", "AOD_MODELS=")
@@ -98,7 +98,7 @@ func tourist(t *testing.T, before, line string) *tab {
 		}
 	})
 	testkit.Eventually(t, "the server", func() bool {
-		answer, err := http.Get("http://" + address + "/readyz") //nolint:noctx // within moments
+		answer, err := http.Get("http://" + address + "/readyz")
 		if err != nil {
 			return false
 		}
