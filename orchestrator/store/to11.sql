@@ -24,6 +24,7 @@ CREATE TABLE new_runs (
   turn        INTEGER NOT NULL DEFAULT 0,
   schedule    TEXT    NOT NULL DEFAULT '',
   context     TEXT    NOT NULL DEFAULT '',
+  team        TEXT    NOT NULL DEFAULT 'default', -- that owns it
   made_by     TEXT    NOT NULL DEFAULT '',
   record      BLOB,
   private     BLOB
@@ -87,6 +88,8 @@ CREATE TRIGGER runs_went AFTER DELETE ON runs WHEN OLD.parent = '' BEGIN
   UPDATE run_counts SET runs = runs - 1 WHERE unit = OLD.unit AND state = OLD.state;
 END;
 
+ALTER TABLE sessions ADD COLUMN team TEXT NOT NULL DEFAULT 'default';
+
 ALTER TABLE questions ADD COLUMN answered_by TEXT NOT NULL DEFAULT '';
 
 CREATE TABLE signins (
@@ -106,54 +109,55 @@ CREATE TABLE feed (
   root    TEXT NOT NULL DEFAULT '',
   state   TEXT NOT NULL DEFAULT '', -- of a unit: its version; 'gone' of what was removed
   outcome TEXT NOT NULL DEFAULT '',
+  team    TEXT NOT NULL DEFAULT '', -- of a unit: none
   made_by TEXT NOT NULL DEFAULT '',
   UNIQUE (noun, id)
 ) STRICT;
 
 CREATE TRIGGER runs_fed AFTER INSERT ON runs BEGIN
-  INSERT OR REPLACE INTO feed (noun, id, unit, parent, root, state, outcome, made_by)
-  VALUES ('run', NEW.id, NEW.unit, NEW.parent, NEW.root, NEW.state, NEW.outcome, NEW.made_by);
+  INSERT OR REPLACE INTO feed (noun, id, unit, parent, root, state, outcome, team, made_by)
+  VALUES ('run', NEW.id, NEW.unit, NEW.parent, NEW.root, NEW.state, NEW.outcome, NEW.team, NEW.made_by);
 END;
 
 CREATE TRIGGER runs_fed_again AFTER UPDATE OF state, outcome ON runs
 WHEN OLD.state <> NEW.state OR OLD.outcome <> NEW.outcome BEGIN
-  INSERT OR REPLACE INTO feed (noun, id, unit, parent, root, state, outcome, made_by)
-  VALUES ('run', NEW.id, NEW.unit, NEW.parent, NEW.root, NEW.state, NEW.outcome, NEW.made_by);
+  INSERT OR REPLACE INTO feed (noun, id, unit, parent, root, state, outcome, team, made_by)
+  VALUES ('run', NEW.id, NEW.unit, NEW.parent, NEW.root, NEW.state, NEW.outcome, NEW.team, NEW.made_by);
 END;
 
 CREATE TRIGGER runs_fed_last BEFORE DELETE ON runs BEGIN
-  INSERT OR REPLACE INTO feed (noun, id, unit, parent, root, state, made_by)
-  SELECT 'question', id, OLD.unit, OLD.id, OLD.root, 'gone', OLD.made_by FROM questions WHERE run = OLD.seq;
-  INSERT OR REPLACE INTO feed (noun, id, unit, parent, root, state, outcome, made_by)
-  VALUES ('run', OLD.id, OLD.unit, OLD.parent, OLD.root, 'gone', OLD.outcome, OLD.made_by);
+  INSERT OR REPLACE INTO feed (noun, id, unit, parent, root, state, team, made_by)
+  SELECT 'question', id, OLD.unit, OLD.id, OLD.root, 'gone', OLD.team, OLD.made_by FROM questions WHERE run = OLD.seq;
+  INSERT OR REPLACE INTO feed (noun, id, unit, parent, root, state, outcome, team, made_by)
+  VALUES ('run', OLD.id, OLD.unit, OLD.parent, OLD.root, 'gone', OLD.outcome, OLD.team, OLD.made_by);
 END;
 
 CREATE TRIGGER questions_fed AFTER INSERT ON questions BEGIN
-  INSERT OR REPLACE INTO feed (noun, id, unit, parent, root, state, made_by)
-  SELECT 'question', NEW.id, unit, id, root, 'open', made_by FROM runs WHERE seq = NEW.run;
+  INSERT OR REPLACE INTO feed (noun, id, unit, parent, root, state, team, made_by)
+  SELECT 'question', NEW.id, unit, id, root, 'open', team, made_by FROM runs WHERE seq = NEW.run;
 END;
 
 CREATE TRIGGER questions_fed_again AFTER UPDATE OF answered_at, closed_at ON questions
 WHEN OLD.answered_at <> NEW.answered_at OR OLD.closed_at <> NEW.closed_at BEGIN
-  INSERT OR REPLACE INTO feed (noun, id, unit, parent, root, state, made_by)
-  SELECT 'question', NEW.id, unit, id, root, iif(NEW.answered_at <> 0, 'answered', 'closed'), made_by
+  INSERT OR REPLACE INTO feed (noun, id, unit, parent, root, state, team, made_by)
+  SELECT 'question', NEW.id, unit, id, root, iif(NEW.answered_at <> 0, 'answered', 'closed'), team, made_by
   FROM runs WHERE seq = NEW.run;
 END;
 
 CREATE TRIGGER sessions_fed AFTER INSERT ON sessions BEGIN
-  INSERT OR REPLACE INTO feed (noun, id, unit, state, made_by)
-  VALUES ('session', NEW.id, NEW.unit, iif(NEW.closed, 'closed', 'open'), NEW.made_by);
+  INSERT OR REPLACE INTO feed (noun, id, unit, state, team, made_by)
+  VALUES ('session', NEW.id, NEW.unit, iif(NEW.closed, 'closed', 'open'), NEW.team, NEW.made_by);
 END;
 
 CREATE TRIGGER sessions_fed_again AFTER UPDATE OF turns, closed ON sessions
 WHEN OLD.turns <> NEW.turns OR OLD.closed <> NEW.closed BEGIN
-  INSERT OR REPLACE INTO feed (noun, id, unit, state, made_by)
-  VALUES ('session', NEW.id, NEW.unit, iif(NEW.closed, 'closed', 'open'), NEW.made_by);
+  INSERT OR REPLACE INTO feed (noun, id, unit, state, team, made_by)
+  VALUES ('session', NEW.id, NEW.unit, iif(NEW.closed, 'closed', 'open'), NEW.team, NEW.made_by);
 END;
 
 CREATE TRIGGER sessions_fed_last AFTER DELETE ON sessions BEGIN
-  INSERT OR REPLACE INTO feed (noun, id, unit, state, made_by)
-  VALUES ('session', OLD.id, OLD.unit, 'gone', OLD.made_by);
+  INSERT OR REPLACE INTO feed (noun, id, unit, state, team, made_by)
+  VALUES ('session', OLD.id, OLD.unit, 'gone', OLD.team, OLD.made_by);
 END;
 
 CREATE TRIGGER units_fed AFTER INSERT ON disabled_units BEGIN
