@@ -106,7 +106,7 @@ func TestALineMoreIsSmall(t *testing.T) {
 func TestALogOfLongLinesIsAPageOfSomeOfThem(t *testing.T) {
 	t.Parallel()
 	p := newPage(t).signIn()
-	at := "/ui/runs/" + p.logged(600, strings.Repeat(`"`, 16<<10)) + "/log"
+	at := "/ui/runs/" + p.logged(400, strings.Repeat(`"`, 16<<10)) + "/log"
 	for range 3 {
 		a := p.get(at).wants(t, 200, "Earlier lines")
 		if n := strings.Count(a.body, `<li id="L`); len(a.body) > 6<<20 || n < 50 {

@@ -195,7 +195,7 @@ func lacks(found []fault.Finding) bool {
 
 func TestThePageJudgesGeneratedInputsAsTheAPIDoes(t *testing.T) {
 	t.Parallel()
-	const contracts, inputs = 20, 4
+	const contracts, inputs = 12, 3
 	makers, schemas := make([]*contracttest.Maker, contracts), make([]map[string]any, contracts)
 	units := make([]map[string]string, contracts)
 	for i := range makers {
