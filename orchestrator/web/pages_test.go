@@ -221,6 +221,7 @@ func (b *tab) pictures(name string) {
 		return
 	}
 	must(b.t, os.MkdirAll(dir, 0o755))
+	eval[bool](b, "document.activeElement?.blur(), scrollTo(0, 0), true") // the keyboard's way was walked before
 	for _, theme := range []string{"light", "dark"} {
 		b.theme(theme)
 		for _, px := range []int64{1280, 360} {
