@@ -75,7 +75,7 @@ func (s *sent) takeText(ctx context.Context, name, text string) (err error) {
 		return nil
 	}
 	_, s.old, err = s.svc.InputOf(ctx, text)
-	s.files = len(s.old)
+	s.files += len(s.old)
 	for _, f := range s.old {
 		s.taken[f.Name] = true
 	}
