@@ -25,9 +25,9 @@ CREATE TABLE runs (
   turn        INTEGER NOT NULL DEFAULT 0,
   schedule    TEXT    NOT NULL DEFAULT '', -- '' for none; no reference: a schedule may be deleted first
   context     TEXT    NOT NULL DEFAULT '', -- to which conversation or group its client counts it; '' for none
+  team        TEXT    NOT NULL DEFAULT 'default', -- that owns it
   -- The name of the token with which it was made; '' for none. Those who may see their own alone are
   -- shown by it. A run whose record can't be read is nobody's.
-  team        TEXT    NOT NULL DEFAULT 'default', -- that owns it
   made_by     TEXT    NOT NULL DEFAULT '',
   record      BLOB,             -- what is large comes last: lists and trees don't read up to there
   private     BLOB

@@ -154,6 +154,21 @@ func opens(b *testing.B, p *page, path string) {
 	m.report(b)
 }
 
+// mapped is a run of the flow many over so many items, when it has made so many calls.
+func (p *page) mapped(items, calls int) (id string) {
+	p.t.Helper()
+	list, err := json.Marshal(make([]int, items))
+	must(p.t, err)
+	record, _, err := p.svc.Submit(p.t.Context(), spool.Submission{Unit: "many", Input: []byte(`{"list": ` + string(list) + `}`)})
+	must(p.t, err)
+	testkit.Eventually(p.t, "so many calls", func() bool {
+		tree, err := p.svc.Runs.Tree(p.t.Context(), record.ID)
+		must(p.t, err)
+		return len(tree.Calls) == calls
+	})
+	return record.ID
+}
+
 func BenchmarkARunWith2000Calls(b *testing.B) {
 	p := newPage(b, flowFiles("many", `
 start: texts
@@ -161,16 +176,7 @@ nodes:
   texts: {map: "${{ input.list }}", max: 2000, parallel: 4, flow: {nodes: {s: {run: actor}}}, collect: 1, next: hold}
   hold: {run: actor, with: {do: wait}}
 `))
-	list, err := json.Marshal(make([]int, 2000))
-	must(b, err)
-	record, _, err := p.svc.Submit(b.Context(), spool.Submission{Unit: "many", Input: []byte(`{"list": ` + string(list) + `}`)})
-	must(b, err)
-	testkit.Eventually(b, "2,000 calls", func() bool {
-		tree, err := p.svc.Runs.Tree(b.Context(), record.ID)
-		must(b, err)
-		return len(tree.Calls) == 2001
-	})
-	opens(b, p, "/ui/runs/"+record.ID)
+	opens(b, p, "/ui/runs/"+p.mapped(2000, 2001))
 }
 
 func BenchmarkAMapOf1000(b *testing.B) {
@@ -180,16 +186,7 @@ nodes:
   texts: {map: "${{ input.list }}", max: 1000, parallel: 100, flow: {nodes: {s: {wait: 1ms}}}, collect: 1, next: hold}
   hold: {run: actor, with: {do: wait}}
 `))
-	list, err := json.Marshal(make([]int, 1000))
-	must(b, err)
-	record, _, err := p.svc.Submit(b.Context(), spool.Submission{Unit: "many", Input: []byte(`{"list": ` + string(list) + `}`)})
-	must(b, err)
-	testkit.Eventually(b, "the step behind the map", func() bool {
-		tree, err := p.svc.Runs.Tree(b.Context(), record.ID)
-		must(b, err)
-		return len(tree.Calls) == 1
-	})
-	opens(b, p, "/ui/runs/"+record.ID+"/flow")
+	opens(b, p, "/ui/runs/"+p.mapped(1000, 1)+"/flow")
 }
 
 // BenchmarkALookAtALog is what the server does whenever a log that somebody looks at has grown.

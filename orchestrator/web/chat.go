@@ -337,7 +337,7 @@ func (p chats) say(w http.ResponseWriter, r *request) error {
 	}
 	input := json.RawMessage(posted.Get("input"))
 	if len(strings.TrimSpace(posted.Get("input"))) == 0 {
-		if input, err = json.Marshal(map[string]string{"message": newlines(posted.Get("message"))}); err != nil {
+		if input, err = json.Marshal(map[string]string{"message": plainEnds(posted.Get("message"))}); err != nil {
 			return err
 		}
 	}
@@ -351,9 +351,6 @@ func (p chats) say(w http.ResponseWriter, r *request) error {
 	redirect(w, id+"#say")
 	return nil
 }
-
-// newlines are as the author of a text meant them: browsers send two characters for each.
-func newlines(text string) string { return strings.ReplaceAll(text, "\r\n", "\n") }
 
 // end ends a session. What goes on in it is cancelled.
 func (p chats) end(w http.ResponseWriter, r *request) error {

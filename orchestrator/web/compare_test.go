@@ -17,7 +17,7 @@ func TestARunIsComparedWithAnother(t *testing.T) {
 	p.get("/ui/runs/"+first+"/compare").wants(t, 200, "Its unit has no earlier run")
 	again, _, err := p.svc.Rerun(t.Context(), first, "", api.Rerun{})
 	must(t, err)
-	p.until(again.ID, func(r api.Record) bool { return r.Outcome != "" })
+	p.ended(again.ID)
 	failed := p.ran("fail", "new")
 
 	same := p.get("/ui/runs/"+again.ID+"/compare").wants(t, 200, "this run repeats it", `value="`+first+`" selected`)
@@ -53,7 +53,7 @@ func TestWhatIsComparedIsBounded(t *testing.T) {
 		record, _, err := p.svc.Submit(t.Context(), spool.Submission{Unit: "lists", Input: input})
 		must(t, err)
 		id = record.ID
-		p.until(id, func(r api.Record) bool { return r.Outcome != "" })
+		p.ended(id)
 	}
 	shown := p.get("/ui/runs/"+id+"/compare").wants(t, 200, "Only the first lines are compared", "more lines aren’t shown").body
 	if n := strings.Count(shown, "<tr"); n > 400 {

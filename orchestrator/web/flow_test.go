@@ -41,15 +41,6 @@ func (p *page) flows(unit, input string) api.Record {
 	return p.ended(record.ID)
 }
 
-func (p *page) ended(id string) (record api.Record) {
-	p.t.Helper()
-	p.until(id, func(r api.Record) bool {
-		record = r
-		return r.Outcome != ""
-	})
-	return record
-}
-
 // nodes are the boxes of a graph, each with the class of its state.
 func nodesOf(body string) map[string]string {
 	found := map[string]string{}

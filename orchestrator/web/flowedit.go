@@ -145,9 +145,6 @@ func (p flowPages) sendFlow(w http.ResponseWriter, r *request) error {
 	return p.showDraft(w, r, e, text)
 }
 
-// plainEnds is a text that was sent, with the ends of its lines that it had on the page.
-func plainEnds(text string) string { return strings.ReplaceAll(text, "\r\n", "\n") }
-
 // textOf is the text that was sent, with the ends of its lines that it had.
 func textOf(form url.Values) string {
 	text := plainEnds(form.Get("text"))

@@ -59,7 +59,16 @@ func (p flowPages) stepsOf(ctx context.Context, id string, most int) (steps []ap
 
 // flowRunOf reads how far a run is. The graph is nil where it is gone.
 func (p flowPages) flowRunOf(ctx context.Context, v runView, of *flow.Flow) (*flowRun, error) {
-	steps, more, err := p.stepsOf(ctx, v.ID, mostSteps)
+	f, err := p.readFlowRun(ctx, v, of, mostSteps)
+	if err == nil && f.hasOpenMap() {
+		err = p.itemsOf(ctx, f)
+	}
+	return f, err
+}
+
+// readFlowRun reads the first steps of a run, and its calls.
+func (p flowPages) readFlowRun(ctx context.Context, v runView, of *flow.Flow, most int) (*flowRun, error) {
+	steps, more, err := p.stepsOf(ctx, v.ID, most)
 	if err != nil {
 		return nil, err
 	}
@@ -69,10 +78,7 @@ func (p flowPages) flowRunOf(ctx context.Context, v runView, of *flow.Flow) (*fl
 	}
 	f := newFlowRun(v, of, steps, tree.Calls)
 	f.more = more
-	if f.hasOpenMap() {
-		err = p.itemsOf(ctx, f)
-	}
-	return f, err
+	return f, nil
 }
 
 func newFlowRun(v runView, of *flow.Flow, steps []api.Step, calls []api.Tree) *flowRun {

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/internal/wire/httpwire"
@@ -32,3 +33,7 @@ func numberOf(r *request, name string) int64 {
 	}
 	return max(n, 0)
 }
+
+// plainEnds is a text that was sent, with the ends of its lines that it had on the page: browsers send two characters
+// for each.
+func plainEnds(text string) string { return strings.ReplaceAll(text, "\r\n", "\n") }

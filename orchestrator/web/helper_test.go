@@ -348,7 +348,7 @@ func (p *page) submit(do, say string) string {
 func (p *page) ran(do, say string) string {
 	p.t.Helper()
 	id := p.submit(do, say)
-	p.until(id, func(r api.Record) bool { return r.Outcome != "" })
+	p.ended(id)
 	return id
 }
 
@@ -358,6 +358,16 @@ func (p *page) begun() string {
 	id := p.submit("wait", "")
 	p.until(id, func(r api.Record) bool { return r.State == api.Running })
 	return id
+}
+
+// ended waits until a run has its outcome.
+func (p *page) ended(id string) (record api.Record) {
+	p.t.Helper()
+	p.until(id, func(r api.Record) bool {
+		record = r
+		return r.Outcome != ""
+	})
+	return record
 }
 
 func (p *page) until(id string, holds func(api.Record) bool) {

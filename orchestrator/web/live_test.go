@@ -29,10 +29,7 @@ func (p *page) cancel(id string) api.Record {
 	p.t.Helper()
 	_, err := p.svc.Cancel(p.t.Context(), id, "")
 	must(p.t, err)
-	p.until(id, func(r api.Record) bool { return r.Outcome != "" })
-	r, err := p.svc.Runs.Get(p.t.Context(), id)
-	must(p.t, err)
-	return r
+	return p.ended(id)
 }
 
 func TestAPersonSignsIn(t *testing.T) {
@@ -178,7 +175,7 @@ func TestThePageIsWholeWithoutScript(t *testing.T) {
 	b.leave(chromedp.Focus(chromedp.CSS("#r-"+id+" a")), enter)
 	b.until(says("h1", "actor is running"))
 	b.leave(chromedp.Click(chromedp.CSS("form[action$=cancel] button")))
-	p.until(id, func(r api.Record) bool { return r.Outcome != "" })
+	p.ended(id)
 	b.open("/ui/runs/" + id)
 	b.until(says("h1", "actor was cancelled"))
 	b.leave(chromedp.Focus(chromedp.CSS("form[action$=again] button")), enter)
@@ -186,7 +183,7 @@ func TestThePageIsWholeWithoutScript(t *testing.T) {
 	b.leave(chromedp.Click(chromedp.CSS("header nav a"))) // to the runs
 	b.until(`document.querySelectorAll("tbody tr").length === 3`)
 	b.leave(chromedp.Focus(chromedp.CSS("#r-"+other+" input")), chromedp.KeyEvent(" "), chromedp.Click(chromedp.CSS("button[value=cancel]")))
-	p.until(other, func(r api.Record) bool { return r.Outcome != "" })
+	p.ended(other)
 	if got := p.streams.Load(); got != 0 {
 		t.Errorf("%d streams", got)
 	}

@@ -82,7 +82,7 @@ func TestASchedule(t *testing.T) {
 	}
 	to := p.post("/ui/schedules/nightly/run").wants(t, 303).Header.Get("Location")
 	run := strings.TrimPrefix(to, "../../runs/")
-	p.until(run, func(r api.Record) bool { return r.Outcome != "" })
+	p.ended(run)
 	p.get("/ui/schedules/nightly").wants(t, 200, "somebody asked for it", "/runs/"+run, "Succeeded")
 	p.get("/ui/schedules").wants(t, 200, "/runs/"+run)
 	p.post("/ui/schedules/nightly/pause").leads(t, "../nightly")

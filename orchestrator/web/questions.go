@@ -252,7 +252,7 @@ func (p questionPages) answer(w http.ResponseWriter, r *request) error {
 	}
 	v := askView{
 		By: strings.TrimSpace(fields.Get("by")), Back: fields.Get("back"),
-		Note: strings.TrimSpace(newlines(fields.Get("note"))),
+		Note: strings.TrimSpace(plainEnds(fields.Get("note"))),
 	}
 	given := api.Answer{Action: fields.Get("action"), By: v.By, Note: v.Note}
 	var found []fault.Finding

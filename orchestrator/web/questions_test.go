@@ -114,7 +114,7 @@ func TestWhoMayNotAnswerMayLook(t *testing.T) {
 	p.post(at, "action", "approve", "/copies", "3").wants(t, http.StatusForbidden)
 	_, err := p.svc.Cancel(t.Context(), run, "")
 	must(t, err)
-	p.until(run, func(r api.Record) bool { return r.Outcome != "" })
+	p.ended(run)
 	p.get(at).wants(t, 200, "<b>Closed</b>: its run ended before somebody answered.")
 	p.get("/ui/questions/0198c0de-0000-7000-8000-000000000000").wants(t, 404)
 	p.get("/ui/questions/<b>").wants(t, 404)

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/internal/access"
 	"github.com/agent-on-demand/aod/orchestrator/spool"
 )
@@ -20,7 +19,7 @@ func (p *page) ranBy(name, do string) string {
 		Unit: "actor", Input: fmt.Appendf(nil, `{"do":%q}`, do),
 	})
 	must(p.t, err)
-	p.until(record.ID, func(r api.Record) bool { return r.Outcome != "" })
+	p.ended(record.ID)
 	return record.ID
 }
 
@@ -67,7 +66,7 @@ func TestRunsThatFailedCanStandBeforeOthers(t *testing.T) {
 			}
 		}
 		for _, id := range last {
-			p.until(id, func(r api.Record) bool { return r.Outcome != "" })
+			p.ended(id)
 		}
 	}
 	check := func(failed, others int, want ...int) {
@@ -105,7 +104,7 @@ func (p *page) ranWith(name, content string) string {
 	must(p.t, files.Add("doc", name, strings.NewReader(content), 1<<20))
 	record, _, err := p.svc.Submit(p.t.Context(), spool.Submission{Unit: "actor", Input: []byte(`{}`), Files: files})
 	must(p.t, err)
-	p.until(record.ID, func(r api.Record) bool { return r.Outcome != "" })
+	p.ended(record.ID)
 	return record.ID
 }
 

@@ -175,16 +175,12 @@ func (p flowPages) figuresOf(ctx context.Context, unit string, of *flow.Flow) (*
 		return nil, err
 	}
 	for _, run := range page.Runs {
-		steps, _, err := p.stepsOf(ctx, run.ID, figureSteps)
-		if err != nil {
-			return nil, err
-		}
-		tree, err := p.svc.Runs.Tree(ctx, run.ID)
-		if err != nil {
-			return nil, err
-		}
 		v := runView{Record: api.Record{ID: run.ID, CreatedAt: run.CreatedAt}, Ended: run.Outcome != ""}
-		f.add(newFlowRun(v, of, steps, tree.Calls))
+		one, err := p.readFlowRun(ctx, v, of, figureSteps)
+		if err != nil {
+			return nil, err
+		}
+		f.add(one)
 	}
 	for _, n := range f.nodes {
 		slices.Sort(n.lasted)
