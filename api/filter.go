@@ -39,7 +39,8 @@ type Summary struct {
 	Kind       string            `json:"kind"`
 	Parent     string            `json:"parent,omitempty"`
 	Root       string            `json:"root"`
-	By         string            `json:"by,omitempty"` // as in a Record
+	By         string            `json:"by,omitempty"`    // as in a Record
+	Owner      *Owner            `json:"owner,omitempty"` // as in a Record
 	Metadata   map[string]string `json:"metadata,omitempty"`
 	State      State             `json:"state"`
 	Status     Status            `json:"status,omitempty"`  // as in a Record

@@ -72,6 +72,7 @@ type Schedule struct {
 	ScheduleSpec
 	Files []File        `json:"files,omitempty"` // its files by their fields: each run gets them
 	By    string        `json:"by,omitempty"`    // the name of the token with which it was made; "": it has none
+	Owner *Owner        `json:"owner,omitempty"` // nil: of DefaultTeam
 	State ScheduleState `json:"state"`
 	// when its next occurrence is due, with its jitter; nil: none is planned
 	Next      *time.Time  `json:"next"`

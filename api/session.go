@@ -20,8 +20,9 @@ const (
 type Session struct {
 	ID        string       `json:"id"`
 	Unit      string       `json:"unit"`
-	Version   string       `json:"version"`      // of the unit, with which it stays
-	By        string       `json:"by,omitempty"` // the name of the token with which it was made; "": it has none
+	Version   string       `json:"version"`         // of the unit, with which it stays
+	By        string       `json:"by,omitempty"`    // the name of the token with which it was made; "": it has none
+	Owner     *Owner       `json:"owner,omitempty"` // nil: of DefaultTeam
 	State     SessionState `json:"state"`
 	Reason    string       `json:"reason,omitempty"` // why it is closed
 	Turns     int          `json:"turns"`            // how many it has had, with those that wait

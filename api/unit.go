@@ -19,6 +19,7 @@ type Unit struct {
 	Source       string          `json:"source"`           // "directory" or "upload"
 	Origin       string          `json:"origin,omitempty"` // the directory
 	By           string          `json:"by,omitempty"`     // the name of the token that uploaded this version
+	Owner        *Owner          `json:"owner,omitempty"`  // of an upload; nil: of DefaultTeam
 	Image        string          `json:"image,omitempty"`
 	Concurrency  int             `json:"concurrency"`        // runs at once; 0: as many as the server allows
 	Access       string          `json:"access"`             // "read-only" or "read-write"

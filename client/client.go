@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/internal/pause"
 	"github.com/agent-on-demand/aod/internal/wire/httpwire"
@@ -22,6 +23,8 @@ type Options struct {
 	// request, and again when the server refuses what it gave: a server that is starting may
 	// not have written its token yet. It must be safe for concurrent use.
 	TokenFrom func() (string, error)
+	// Team is the one in which requests are made, where the token is of several or of the whole server; "": in all.
+	Team string
 	// HTTP is used for its transport. Its rule for redirects is ignored: none is followed.
 	// A Timeout in it also ends the streams. nil makes one.
 	HTTP *http.Client
@@ -59,12 +62,17 @@ func New(opts Options) (*Client, error) {
 	if _, err := checkedToken(token); err != nil {
 		return nil, err
 	}
+	if opts.Team != "" {
+		if err := api.CheckTeam(opts.Team); err != nil {
+			return nil, err
+		}
+	}
 	plain := http.Client{Transport: newTransport()}
 	if opts.HTTP != nil {
 		plain = *opts.HTTP
 	}
 	plain.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	return over(&conn{base: base, token: token, http: &plain, pause: pause.For}), nil
+	return over(&conn{base: base, token: token, team: opts.Team, http: &plain, pause: pause.For}), nil
 }
 
 func over(c *conn) *Client {

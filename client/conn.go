@@ -34,6 +34,7 @@ const (
 type conn struct {
 	base  *url.URL
 	token func() (string, error)
+	team  string
 	http  *http.Client
 	pause func(context.Context, time.Duration) error // pause.For, replaced in tests
 }
@@ -128,6 +129,9 @@ func (c *conn) newRequest(ctx context.Context, r request, token string) (*http.R
 	}
 	if token != "" {
 		req.Header.Set("Authorization", "Bearer "+token)
+		if c.team != "" {
+			req.Header.Set("Aod-Team", c.team)
+		}
 	}
 	req.Header.Set("User-Agent", "aod")
 	if r.body != nil {

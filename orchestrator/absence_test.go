@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agent-on-demand/aod/internal/testing/trusted"
+
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/agent-on-demand/aod/api"
@@ -96,7 +98,7 @@ func (w *fixture) wantUndisturbed(id string, o orders) {
 	for n := range o.After {
 		want = append(want, fmt.Sprint("after ", n))
 	}
-	for entry, err := range w.service.Feed.Log(w.t.Context(), id, api.LogFilter{}) {
+	for entry, err := range w.service.Feed.Log(trusted.Context(w.t), id, api.LogFilter{}) {
 		if err != nil {
 			w.t.Fatal(err)
 		}
@@ -150,7 +152,7 @@ func TestAnEngineThatIsAwayAtAnyCallUsesNoAttempt(t *testing.T) {
 					if !c.build {
 						return
 					}
-					if err := w.engine.RemoveImage(t.Context(), image); err != nil {
+					if err := w.engine.RemoveImage(trusted.Context(t), image); err != nil {
 						t.Fatal(err)
 					}
 				})
@@ -221,7 +223,7 @@ func TestARunThatIsCancelledWhileTheEngineIsAwayEnds(t *testing.T) {
 	w.engine.Cut(errUnreachable)
 	within(t, func() bool { return strings.Count(strings.Join(w.engine.Calls(), " "), "Probe") > 2 }, func() string { return "it doesn't wait" })
 	w.until(id, func(r api.Record) bool { return r.Waiting != nil && r.Waiting.Reason == "engine" })
-	if _, err := w.service.Cancel(t.Context(), id, "because"); err != nil {
+	if _, err := w.service.Cancel(trusted.Context(t), id, "because"); err != nil {
 		t.Fatal(err)
 	}
 	record := w.until(id, func(r api.Record) bool { return r.Outcome != "" })

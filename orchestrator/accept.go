@@ -22,6 +22,7 @@ import (
 	"github.com/agent-on-demand/aod/orchestrator/runlog"
 	"github.com/agent-on-demand/aod/orchestrator/store"
 	"github.com/agent-on-demand/aod/orchestrator/turns"
+	"github.com/agent-on-demand/aod/orchestrator/units"
 )
 
 // admission is a request that may become a run.
@@ -142,7 +143,8 @@ func (l *loop) admitRun(ctx context.Context, asked admission) (*job, error) {
 	if err != nil {
 		return nil, err
 	}
-	j.Record.By = access.ClientOf(ctx)
+	owner := access.OwnerOf(ctx)
+	j.Record.By, j.Record.Owner = owner.By, api.OwnerOf(owner.Team, owner.By)
 	if err := l.checkMemory(j); err != nil {
 		return nil, err
 	}
@@ -184,7 +186,8 @@ func (l *loop) newJob(ctx context.Context, asked admission) (*job, error) {
 	if warning := asked.shortened(r.Limits.Timeout); warning != "" {
 		r.Record.Warnings = append(r.Record.Warnings, warning)
 	}
-	r.First, r.Units, r.People, r.Unattended = asked.message, asked.units, asked.people, asked.unattended
+	r.First, r.Units = asked.message, units.CallsOf(asked.units, u)
+	r.People, r.Unattended = asked.people, asked.unattended
 	j := l.lead(ctx, r, asked.observe, asked.caller)
 	j.terms = l.termsOf(asked)
 	r.Record.MaxRetries, r.Record.TimeoutMS = j.terms.Retries, r.Limits.Timeout.Milliseconds()

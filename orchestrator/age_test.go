@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agent-on-demand/aod/internal/testing/trusted"
+
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/orchestrator/store"
 )
@@ -13,10 +15,10 @@ const week = 7 * 24 * time.Hour
 // isKept tells whether the run is there after runs were pruned at the given time.
 func (w *fixture) isKept(id string, now time.Time) bool {
 	w.t.Helper()
-	if err := w.service.Retention.Sweep(w.t.Context(), now); err != nil {
+	if err := w.service.Retention.Sweep(trusted.Context(w.t), now); err != nil {
 		w.t.Fatal(err)
 	}
-	_, err := w.service.Runs.Get(w.t.Context(), id)
+	_, err := w.service.Runs.Get(trusted.Context(w.t), id)
 	if err != nil && !fault.Is(err, fault.NotFound) {
 		w.t.Fatal(err)
 	}

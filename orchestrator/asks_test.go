@@ -2,7 +2,6 @@ package orchestrator
 
 import (
 	"context"
-	"database/sql" //nolint:depguard // the test makes the database fail, by a trigger
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -12,6 +11,10 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"database/sql" //nolint:depguard // the test makes the database fail, by a trigger
+
+	"github.com/agent-on-demand/aod/internal/testing/trusted"
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/handoff"
@@ -45,7 +48,7 @@ func (p *plays) failing(on string) (heal func()) {
 	p.t.Cleanup(func() { _ = db.Close() })
 	do := func(statement string) {
 		p.t.Helper()
-		if _, err := db.ExecContext(p.t.Context(), "PRAGMA busy_timeout = 10000; "+statement); err != nil {
+		if _, err := db.ExecContext(trusted.Context(p.t), "PRAGMA busy_timeout = 10000; "+statement); err != nil {
 			p.t.Fatal(err)
 		}
 	}
@@ -69,7 +72,7 @@ func TestAProgramThatAsksTooOftenIsToldSo(t *testing.T) {
 	for n := range 500 {
 		asked.Go(func() {
 			q := store.Question{ID: fmt.Sprint("q", n), Run: id, Address: fmt.Sprint(n), Kind: "input", Text: "?", Answers: []byte("[]"), AskedAt: time.Now()}
-			if _, err := p.service.store.Questions.Open(t.Context(), q); err != nil {
+			if _, err := p.service.store.Questions.Open(trusted.Context(t), q); err != nil {
 				t.Error(err)
 			}
 		})
@@ -97,7 +100,7 @@ func TestAQuestionThatCannotBeStoredEndsWithItsRun(t *testing.T) {
 	p.failing("INSERT ON questions")
 	id := p.submit()
 	within(t, func() bool { return strings.Contains(log.String(), `operation="open question"`) }, log.String)
-	if _, err := p.service.Cancel(t.Context(), id, ""); err != nil {
+	if _, err := p.service.Cancel(trusted.Context(t), id, ""); err != nil {
 		t.Fatal(err)
 	}
 	if ended := p.await(id); ended.State != api.Cancelled {

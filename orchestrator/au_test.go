@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agent-on-demand/aod/internal/testing/trusted"
+
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/capsule"
@@ -111,7 +113,7 @@ func TestHowAUnitMayEnd(t *testing.T) {
 			if c.engine {
 				p = sandboxed
 			}
-			record, err := p.submit(t.Context(), p.call(c.prompt, ""))
+			record, err := p.submit(trusted.Context(t), p.call(c.prompt, ""))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -127,7 +129,7 @@ func TestHowAUnitMayEnd(t *testing.T) {
 	t.Run("a hang", func(t *testing.T) {
 		req := sandboxed.call(`sleep 100`, "")
 		req.Timeout = 300 * time.Millisecond
-		if record, err := sandboxed.submit(t.Context(), req); err != nil || record.Outcome != api.TimedOut {
+		if record, err := sandboxed.submit(trusted.Context(t), req); err != nil || record.Outcome != api.TimedOut {
 			t.Errorf("%v\n%s", err, show(record))
 		}
 	})
@@ -147,7 +149,7 @@ func TestWhatAUnitGets(t *testing.T) {
 		}
 		req := p.call(`read line; echo "{\"line\": \"$line\", \"model\": \"$(cat $MODEL_PATH)\", \"ours\": \"$(touch $MODEL_PATH 2>&1 | grep -c Read-only)\"}"`, "hello\n", "--n", "7")
 		req.Extra = container.Extra{ModelPath: model}
-		record, err := p.submit(t.Context(), req)
+		record, err := p.submit(trusted.Context(t), req)
 		if err != nil || string(record.Output) != `{"line": "hello", "model": "weights", "ours": "1"}` {
 			t.Errorf("%v\n%s", err, show(record))
 		}
@@ -157,20 +159,20 @@ func TestWhatAUnitGets(t *testing.T) {
 		for i := range all {
 			all[i] = byte(i)
 		}
-		record, err := scripted.submit(t.Context(), scripted.call(`echo "{\"sum\": \"$(sha256sum | cut -c1-8)\"}"`, string(all)))
+		record, err := scripted.submit(trusted.Context(t), scripted.call(`echo "{\"sum\": \"$(sha256sum | cut -c1-8)\"}"`, string(all)))
 		if err != nil || string(record.Output) != `{"sum": "40aff2e9"}` {
 			t.Errorf("%v\n%s", err, show(record))
 		}
 	})
 	t.Run("nothing that it could write to but its tmpfs", func(t *testing.T) {
-		record, err := p.submit(t.Context(), p.call(`found=$(for d in / /io /io/input /etc /run/aod /workspace /tmp /dev/shm; do touch $d/x 2> /dev/null && printf '%s ' $d; done)
+		record, err := p.submit(trusted.Context(t), p.call(`found=$(for d in / /io /io/input /etc /run/aod /workspace /tmp /dev/shm; do touch $d/x 2> /dev/null && printf '%s ' $d; done)
 echo "{\"writable\": \"$found\", \"home\": \"$HOME\", \"net\": \"$(ls /sys/class/net | xargs)\", \"env\": \"$(env | grep -c AOD_TEST)\"}"`, ""))
 		if want := `{"writable": "/tmp /dev/shm ", "home": "/tmp", "net": "lo", "env": "0"}`; err != nil || string(record.Output) != want {
 			t.Errorf("%v\n%s", err, show(record))
 		}
 	})
 	t.Run("its warnings are shown", func(t *testing.T) {
-		record, err := scripted.submit(t.Context(), scripted.call(`echo '{"warnings": ["half of it"]}'`, ""))
+		record, err := scripted.submit(trusted.Context(t), scripted.call(`echo '{"warnings": ["half of it"]}'`, ""))
 		if err != nil || len(record.Warnings) != 1 || record.Warnings[0] != "half of it" {
 			t.Errorf("%v\n%s", err, show(record))
 		}
@@ -198,7 +200,7 @@ func TestWhatAUnitIsSparedOf(t *testing.T) {
 		"its own flag for the model card": {p.call("true", "", "--describe"), "describe"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			record, err := p.submit(t.Context(), c.req)
+			record, err := p.submit(trusted.Context(t), c.req)
 			told := said(record)
 			if fault.Is(err, fault.Input) { // before there was a run
 				told = err.Error()
@@ -222,7 +224,7 @@ func TestAModelCardIsAskedForOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	card, err := p.containers.Describe(t.Context(), unit.Of(c), nil)
+	card, err := p.containers.Describe(trusted.Context(t), unit.Of(c), nil)
 	if err != nil || card.Name != "au-probe" {
 		t.Fatalf("%+v, %v", card, err)
 	}
@@ -235,7 +237,7 @@ func TestAModelCardIsAskedForOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	write(t, cards[0], strings.Replace(string(raw), card.Description, "as it is remembered", 1))
-	if card, err = p.containers.Describe(t.Context(), unit.Of(c), nil); err != nil || card.Description != "as it is remembered" {
+	if card, err = p.containers.Describe(trusted.Context(t), unit.Of(c), nil); err != nil || card.Description != "as it is remembered" {
 		t.Errorf("it was asked again: %+v, %v", card, err)
 	}
 }

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agent-on-demand/aod/internal/testing/trusted"
+
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/agent-on-demand/aod/api/fault"
@@ -25,7 +27,7 @@ import (
 // try starts the probe with a line of bash.
 func (p auProbe) try(script string, trial container.Trial) container.Observed {
 	p.t.Helper()
-	seen, err := p.attempt(p.t.Context(), script, trial)
+	seen, err := p.attempt(trusted.Context(p.t), script, trial)
 	if err != nil {
 		p.t.Fatal(err)
 	}
@@ -179,7 +181,7 @@ func TestATrialWithAModel(t *testing.T) {
 	p := newAUProbe(t)
 	model := filepath.Join(t.TempDir(), "model.gguf")
 	write(t, model, "weights")
-	got, err := p.attempt(t.Context(), `cat `+container.ModelPathInside(model), container.Trial{ModelPath: model})
+	got, err := p.attempt(trusted.Context(t), `cat `+container.ModelPathInside(model), container.Trial{ModelPath: model})
 	switch {
 	case p.remote():
 		if !fault.Is(err, fault.Unsupported) {
@@ -194,7 +196,7 @@ func TestATrialThatShowsNothing(t *testing.T) {
 	t.Parallel()
 	p := newAUProbe(t)
 	t.Run("its caller went away", func(t *testing.T) {
-		ctx, cancel := context.WithCancel(t.Context())
+		ctx, cancel := context.WithCancel(trusted.Context(t))
 		started := func(e run.Event) {
 			if e.Log != nil {
 				cancel()
@@ -206,12 +208,12 @@ func TestATrialThatShowsNothing(t *testing.T) {
 	})
 	t.Run("its input broke off", func(t *testing.T) {
 		broken := io.MultiReader(strings.NewReader("x"), errReader{})
-		if _, err := p.attempt(t.Context(), `:`, container.Trial{Stdin: broken}); !fault.Is(err, fault.Input) {
+		if _, err := p.attempt(trusted.Context(t), `:`, container.Trial{Stdin: broken}); !fault.Is(err, fault.Input) {
 			t.Error(err)
 		}
 	})
 	t.Run("it is a capsule", func(t *testing.T) {
-		if _, err := p.containers.Try(t.Context(), &unit.Unit{Kind: unit.Capsule}, container.Trial{}); !fault.Is(err, fault.Input) {
+		if _, err := p.containers.Try(trusted.Context(t), &unit.Unit{Kind: unit.Capsule}, container.Trial{}); !fault.Is(err, fault.Input) {
 			t.Error(err)
 		}
 	})

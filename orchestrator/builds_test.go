@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agent-on-demand/aod/internal/testing/trusted"
+
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/runtime/docker/dockertest"
@@ -116,7 +118,7 @@ func TestARunThatIsCancelledWaitsForNoBuild(t *testing.T) {
 	id := w.submitTo("slow", orders{Mark: "1"})
 	w.builds(1)
 	w.until(id, func(r api.Record) bool { return r.Waiting != nil && r.Waiting.Reason == "image" })
-	if _, err := w.service.Cancel(t.Context(), id, "because"); err != nil {
+	if _, err := w.service.Cancel(trusted.Context(t), id, "because"); err != nil {
 		t.Fatal(err)
 	}
 	if r := w.await(id); r.Outcome != api.WasCancelled {
@@ -152,10 +154,10 @@ func TestImagesThatNoUnitNeedsArePruned(t *testing.T) {
 	prune := func(want int) {
 		t.Helper()
 		within(t, func() bool { // a run is live for a moment after its end
-			report, err := w.service.Retention.Prune(t.Context(), api.PruneOptions{Images: true, DryRun: true})
+			report, err := w.service.Retention.Prune(trusted.Context(t), api.PruneOptions{Images: true, DryRun: true})
 			return err == nil && *report.Images == want
 		}, func() string { return fmt.Sprintf("%d images would be pruned", want) })
-		report, err := w.service.Retention.Prune(t.Context(), api.PruneOptions{Images: true})
+		report, err := w.service.Retention.Prune(trusted.Context(t), api.PruneOptions{Images: true})
 		if err != nil || *report.Images != want || report.Runs != 0 {
 			t.Errorf("%d images of %d, %v", *report.Images, want, err)
 		}
@@ -164,10 +166,10 @@ func TestImagesThatNoUnitNeedsArePruned(t *testing.T) {
 	w.open("done")
 	w.await(running)
 	prune(1)
-	if _, err := w.engine.Image(t.Context(), first.Image.Ref); !fault.Is(err, fault.NotFound) {
+	if _, err := w.engine.Image(trusted.Context(t), first.Image.Ref); !fault.Is(err, fault.NotFound) {
 		t.Errorf("the older version's image is there: %v", err)
 	}
-	if _, err := w.engine.Image(t.Context(), second.Image.Ref); err != nil {
+	if _, err := w.engine.Image(trusted.Context(t), second.Image.Ref); err != nil {
 		t.Errorf("the newer version's image: %v", err)
 	}
 	for _, name := range []string{"worker", "slow"} {

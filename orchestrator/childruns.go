@@ -60,6 +60,16 @@ func (c *childRuns) Unit(ctx context.Context, name string) (*handoff.Unit, error
 	}, nil
 }
 
+// in returns a context of what is done for the run: it belongs to whom the run belongs.
+func (c *childRuns) in(ctx context.Context) context.Context {
+	return access.WithOwner(ctx, c.job.owner())
+}
+
+// owner is to whom a run belongs, and so what it asks for.
+func (j *job) owner() access.Owner {
+	return access.Owner{Team: api.TeamOf(j.Record.Owner), By: j.Record.By}
+}
+
 // callee returns the unit of a name that the run calls.
 func (j *job) callee(ctx context.Context, name string) (*unit.Unit, error) {
 	if pinner, pins := j.execution.(run.Pinner); pins {
@@ -79,7 +89,7 @@ func otherKind(kinds run.Kinds, u *unit.Unit) string {
 
 // Start implements handoff.Runs.
 func (c *childRuns) Start(ctx context.Context, call handoff.Call) (id string, err error) {
-	key := c.key(call)
+	ctx, key := c.in(ctx), c.key(call)
 	record, joined, err := c.join(ctx, key)
 	if err != nil || joined {
 		return record.ID, err
@@ -101,7 +111,7 @@ func (c *childRuns) Start(ctx context.Context, call handoff.Call) (id string, er
 		return "", err
 	}
 	asked.key = key
-	record, joined, err = c.accept(access.WithClient(ctx, c.job.Record.By), asked)
+	record, joined, err = c.accept(ctx, asked)
 	if err == nil && !joined {
 		c.job.append(newEvent(time.Now().UTC(), records.CallOf(record)))
 	}
@@ -192,6 +202,7 @@ func copyOpened(path string, f handoff.File) (err error) {
 
 // Await implements handoff.Runs.
 func (c *childRuns) Await(ctx context.Context, id string) (handoff.Result, error) {
+	ctx = c.in(ctx)
 	var record api.Record
 	var err error
 	if !c.waitsFor(ctx, id) {
@@ -233,7 +244,7 @@ func stillRunning(id string) handoff.Result {
 
 // own returns a run that this one asked for.
 func (c *childRuns) own(ctx context.Context, id string) (api.Record, error) {
-	record, err := c.runs.Get(ctx, id)
+	record, err := c.runs.Get(c.in(ctx), id)
 	if fault.Is(err, fault.NotFound) || err == nil && record.Parent != c.job.ID {
 		return api.Record{}, noSuchCall()
 	}
@@ -412,7 +423,7 @@ func (c *childRuns) recallFrom(ctx context.Context, attempt int, call handoff.Ca
 	if err != nil {
 		return "", err
 	}
-	record, err := c.runs.Get(ctx, id)
+	record, err := c.runs.Get(c.in(ctx), id)
 	if fault.Is(err, fault.NotFound) || err == nil && record.Outcome != api.Success {
 		return "", nil
 	}

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agent-on-demand/aod/internal/testing/trusted"
+
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/orchestrator/layout"
 	"github.com/agent-on-demand/aod/orchestrator/store"
@@ -16,12 +18,12 @@ func (w *fixture) spoil(id string, change func(*store.Run)) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	row, err := s.Runs.Get(w.t.Context(), id)
+	row, err := s.Runs.Get(trusted.Context(w.t), id)
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	change(&row)
-	if err := s.Runs.Save(w.t.Context(), row); err != nil {
+	if err := s.Runs.Save(trusted.Context(w.t), row); err != nil {
 		w.t.Fatal(err)
 	}
 	if err := s.Close(); err != nil {
@@ -57,7 +59,7 @@ func TestARunThatCannotBeReadStandsInNobodysWay(t *testing.T) {
 			if got := w.await(other); got.Outcome != api.Success {
 				t.Errorf("another run: %s", show(got))
 			}
-			page, err := w.service.Runs.List(t.Context(), api.Filter{})
+			page, err := w.service.Runs.List(trusted.Context(t), api.Filter{})
 			if err != nil || len(page.Runs) != 3 {
 				t.Fatalf("the list: %+v, %v", page.Runs, err)
 			}
@@ -66,7 +68,7 @@ func TestARunThatCannotBeReadStandsInNobodysWay(t *testing.T) {
 					t.Errorf("it is listed as %+v", listed)
 				}
 			}
-			shown, err := w.service.Runs.Get(t.Context(), done)
+			shown, err := w.service.Runs.Get(trusted.Context(t), done)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -6,6 +6,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/agent-on-demand/aod/internal/testing/trusted"
+
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/internal/testing/testkit"
 )
@@ -69,7 +71,7 @@ func followAll(p *plays, id string, n int) *followers {
 		f.done.Go(func() {
 			arrive := sync.OnceFunc(arrived.Done)
 			defer arrive()
-			for event, err := range p.service.Feed.Events(p.t.Context(), id, 0) {
+			for event, err := range p.service.Feed.Events(trusted.Context(p.t), id, 0) {
 				if err != nil {
 					p.t.Error(err)
 					return
@@ -94,7 +96,7 @@ func TestWhoSaysToHaveSeenTheEndIsToldOfIt(t *testing.T) {
 	p := newPlays(t, talking(func(context.Context, *actor) error { return nil }, gate))
 	id := p.submit()
 	told := func(after int64) (types []api.EventType) {
-		for event, err := range p.service.Feed.Events(t.Context(), id, after) {
+		for event, err := range p.service.Feed.Events(trusted.Context(t), id, after) {
 			if err != nil {
 				t.Error(err)
 			}
@@ -110,7 +112,7 @@ func TestWhoSaysToHaveSeenTheEndIsToldOfIt(t *testing.T) {
 		t.Errorf("beyond what a live run has: %v", types)
 	}
 	p.await(id)
-	last, err := p.service.store.Events.Last(t.Context(), id)
+	last, err := p.service.store.Events.Last(trusted.Context(t), id)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -119,7 +121,7 @@ func TestWhoSaysToHaveSeenTheEndIsToldOfIt(t *testing.T) {
 			t.Errorf("after %d of %d: %v", after, last.Seq, types)
 		}
 	}
-	for event, err := range p.service.Feed.Past(t.Context(), id, last.Seq) {
+	for event, err := range p.service.Feed.Past(trusted.Context(t), id, last.Seq) {
 		t.Errorf("the past has more than there was: %v, %v", event, err)
 	}
 }

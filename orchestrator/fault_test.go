@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agent-on-demand/aod/internal/testing/trusted"
+
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/capsule"
@@ -43,7 +45,7 @@ func fakeRun(t *testing.T, broken map[string]error, program enginetest.Program) 
 		t.Fatal(err)
 	}
 	o := newLocal(t, container.New(fake, container.Options{}), Options{Home: t.TempDir()})
-	ended, err := o.Run(t.Context(), Request{
+	ended, err := o.Run(trusted.Context(t), Request{
 		Request: run.Request{Unit: unit.Of(c), Input: input, Files: []run.InputFile{{Field: "script", Path: script}}, Timeout: time.Minute},
 		OutDir:  filepath.Join(t.TempDir(), "out"),
 	})
@@ -94,11 +96,11 @@ func TestARunKeepsItsOutcomeWhenOnlyTheCleaningUpFails(t *testing.T) {
 		t.Errorf("warnings %q", record.Warnings)
 	}
 	next := newLocal(t, container.New(fake, container.Options{}), Options{Home: o.data.path})
-	if swept, err := next.Sweep(t.Context()); err == nil || len(swept) > 0 {
+	if swept, err := next.Sweep(trusted.Context(t)); err == nil || len(swept) > 0 {
 		t.Errorf("a sweep without an engine removed %v", swept)
 	}
 	fake.Hook = nil
-	if swept, err := next.Sweep(t.Context()); err != nil || len(swept) != 1 || swept[0] != record.ID {
+	if swept, err := next.Sweep(trusted.Context(t)); err != nil || len(swept) != 1 || swept[0] != record.ID {
 		t.Errorf("the next sweep removed %v, %v", swept, err)
 	}
 	if err := next.Close(); err != nil {
@@ -123,7 +125,7 @@ func TestTheCallsOfARunAreInOrder(t *testing.T) {
 
 func assertNothingLeft(t *testing.T, engine runtime.Containers, o *Local) {
 	t.Helper()
-	containers, err := engine.ContainersByLabel(t.Context(), map[string]string{runtime.LabelRun: ""})
+	containers, err := engine.ContainersByLabel(trusted.Context(t), map[string]string{runtime.LabelRun: ""})
 	if err != nil || len(containers) > 0 {
 		t.Errorf("containers left: %v %v", containers, err)
 	}

@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agent-on-demand/aod/internal/testing/trusted"
+
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/capsule/unit"
 	"github.com/agent-on-demand/aod/handoff/egress"
@@ -187,7 +189,7 @@ func (w *fixture) start() {
 		w.t.Fatal(err)
 	}
 	w.inContainers = containers
-	if err := s.Start(w.t.Context()); err != nil {
+	if err := s.Start(trusted.Context(w.t)); err != nil {
 		w.t.Fatal(err)
 	}
 	w.service = s
@@ -208,7 +210,7 @@ func (w *fixture) dieCancelling(id string) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	if err := s.store.Events.Append(w.t.Context(), id, newEvent(time.Now(), api.CancelEvent{Reason: "because"})); err != nil {
+	if err := s.store.Events.Append(trusted.Context(w.t), id, newEvent(time.Now(), api.CancelEvent{Reason: "because"})); err != nil {
 		w.t.Fatal(err)
 	}
 	if err := s.Close(); err != nil {
@@ -328,7 +330,7 @@ func (w *fixture) submit(o orders) string {
 
 func (w *fixture) submitTo(unit string, input any) string {
 	w.t.Helper()
-	record, _, err := w.service.Submit(w.t.Context(), spool.Submission{Unit: unit, Input: encoded(input)})
+	record, _, err := w.service.Submit(trusted.Context(w.t), spool.Submission{Unit: unit, Input: encoded(input)})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -343,7 +345,7 @@ func encoded(input any) json.RawMessage {
 // await returns a run at its very end.
 func (w *fixture) await(id string) api.Record {
 	w.t.Helper()
-	patient, cancel := context.WithTimeout(w.t.Context(), testkit.Patience)
+	patient, cancel := context.WithTimeout(trusted.Context(w.t), testkit.Patience)
 	defer cancel()
 	told, err := w.service.Runs.Await(patient, id) // to read a large record again and again takes long
 	if err != nil {
@@ -359,7 +361,7 @@ func (w *fixture) until(id string, is func(api.Record) bool) api.Record {
 	var record api.Record
 	within(w.t, func() bool {
 		var err error
-		if record, err = w.service.Runs.Get(w.t.Context(), id); err != nil {
+		if record, err = w.service.Runs.Get(trusted.Context(w.t), id); err != nil {
 			w.t.Fatal(err)
 		}
 		return is(record)

@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/agent-on-demand/aod/internal/testing/trusted"
+
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/agent-on-demand/aod/api"
@@ -45,7 +47,7 @@ func newFlowFixture(t *testing.T, graph string, change ...func(*settings)) *fixt
 // steps lists the steps of a run as "ADDRESS~TRY STATE", in the order of their last changes.
 func (w *fixture) steps(id string) (all []string) {
 	w.t.Helper()
-	page, err := w.service.Flows.Steps(w.t.Context(), id, records.StepFilter{Limit: 1000})
+	page, err := w.service.Flows.Steps(trusted.Context(w.t), id, records.StepFilter{Limit: 1000})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -90,7 +92,7 @@ func TestAFlowIsAUnit(t *testing.T) {
 		}
 	}
 	var nodes []string
-	for event, err := range w.service.Feed.Events(t.Context(), record.ID, 0) {
+	for event, err := range w.service.Feed.Events(trusted.Context(t), record.ID, 0) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -145,7 +147,7 @@ func TestAFlowIsCancelledWithItsCalls(t *testing.T) {
 				w.stop()
 				w.dieCancelling(id)
 				w.start()
-			} else if _, err := w.service.Cancel(t.Context(), id, "because"); err != nil {
+			} else if _, err := w.service.Cancel(trusted.Context(t), id, "because"); err != nil {
 				t.Fatal(err)
 			}
 			record := w.await(id)
@@ -264,7 +266,7 @@ output: {docs: "${{ state.c }}", first: "${{ state.a }}"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	if _, err := w.service.Retention.Prune(t.Context(), api.PruneOptions{}); err != nil {
+	if _, err := w.service.Retention.Prune(trusted.Context(t), api.PruneOptions{}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -284,7 +286,7 @@ func (w *fixture) submitFile(unit, field, path string) string {
 	if err := files.Add(field, filepath.Base(path), f, 1<<20); err != nil {
 		w.t.Fatal(err)
 	}
-	record, _, err := w.service.Submit(w.t.Context(), spool.Submission{Unit: unit, Files: files})
+	record, _, err := w.service.Submit(trusted.Context(w.t), spool.Submission{Unit: unit, Files: files})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -339,7 +341,7 @@ func TestAFlowsConcurrencyHoldsForItsWholeLife(t *testing.T) {
 	w.stop()
 	w.start()
 	w.until(first, running)
-	if got, err := w.service.Runs.Get(t.Context(), second); err != nil || got.State != api.Idle {
+	if got, err := w.service.Runs.Get(trusted.Context(t), second); err != nil || got.State != api.Idle {
 		t.Errorf("record %s, %v", show(got), err)
 	}
 	w.open("g")
@@ -375,7 +377,7 @@ func TestAFlowHasItsOwnLimitOfCalls(t *testing.T) {
 func TestAFlowHasNoRetries(t *testing.T) {
 	t.Parallel()
 	w := newFlowFixture(t, `{nodes: {a: {run: worker, with: {mark: a, exit: 3}}}}`)
-	if u, err := w.service.Units.Show(t.Context(), "f"); err != nil || u.Policy.Retries != 0 || u.Kind != "flow" || !slices.Equal(u.Policy.MayCall, []string{"worker"}) {
+	if u, err := w.service.Units.Show(trusted.Context(t), "f"); err != nil || u.Policy.Retries != 0 || u.Kind != "flow" || !slices.Equal(u.Policy.MayCall, []string{"worker"}) {
 		t.Errorf("%+v, %v", u.Policy, err)
 	}
 }
@@ -406,7 +408,7 @@ nodes:
 	w.stop()
 	w.start()
 	within(t, func() bool {
-		u, err := w.service.Units.Show(t.Context(), "worker")
+		u, err := w.service.Units.Show(trusted.Context(t), "worker")
 		return err == nil && u.Version != before
 	}, func() string { return "the edit isn't seen" })
 	w.open("g")
@@ -418,7 +420,7 @@ nodes:
 		}
 		keepsSchema(t, record)
 		for _, step := range w.stepsIn(id) {
-			if call, err := w.service.Runs.Get(t.Context(), step.Run); err != nil || call.Version != record.Versions["worker"] {
+			if call, err := w.service.Runs.Get(trusted.Context(t), step.Run); err != nil || call.Version != record.Versions["worker"] {
 				t.Errorf("%s ran version %s, %v", step.Address, call.Version, err)
 			}
 		}
@@ -427,7 +429,7 @@ nodes:
 
 func (w *fixture) stepsIn(id string) []api.Step {
 	w.t.Helper()
-	page, err := w.service.Flows.Steps(w.t.Context(), id, records.StepFilter{})
+	page, err := w.service.Flows.Steps(trusted.Context(w.t), id, records.StepFilter{})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -437,7 +439,7 @@ func (w *fixture) stepsIn(id string) []api.Step {
 func TestALocalsFlowAsksItsRequest(t *testing.T) {
 	t.Parallel()
 	w := newFlowFixture(t, askingGraph)
-	u, err := w.service.Units.Get(t.Context(), "f")
+	u, err := w.service.Units.Get(trusted.Context(t), "f")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -446,12 +448,12 @@ func TestALocalsFlowAsksItsRequest(t *testing.T) {
 		t.Fatal(err)
 	}
 	req := Request{Request: run.Request{Unit: u}}
-	ended, err := l.Run(t.Context(), req)
+	ended, err := l.Run(trusted.Context(t), req)
 	if err != nil || ended.Record.Outcome != api.StepFailed || ended.Record.Error.Kind != "unanswered" || !strings.Contains(ended.Record.Error.Hint, "--answer a=") {
 		t.Errorf("%v, record %s", err, show(ended.Record))
 	}
 	req.Answer = func(context.Context, run.Question) (run.Answer, error) { return run.Answer{Action: "reject"}, nil }
-	ended, err = l.Run(t.Context(), req)
+	ended, err = l.Run(trusted.Context(t), req)
 	if err != nil || ended.Record.Outcome != api.Success || ended.Record.Flow.Action != "reject" {
 		t.Errorf("%v, record %s", err, show(ended.Record))
 	}
@@ -476,7 +478,7 @@ func TestAFlowThatCouldWaitForItselfIsRefused(t *testing.T) {
 				flowOf(t, s, "f", c.agent, anyContract, `{nodes: {a: {run: worker, with: {mark: a}}}}`)
 				s.Units = map[string]units.Settings{"f": {Concurrency: c.bound}}
 			})
-			_, _, err := w.service.Submit(t.Context(), spool.Submission{Unit: "f", Input: encoded(chainInput{})})
+			_, _, err := w.service.Submit(trusted.Context(t), spool.Submission{Unit: "f", Input: encoded(chainInput{})})
 			if fault.Is(err, fault.Unsupported) != c.refused || !c.refused && err != nil {
 				t.Errorf("submitted: %v", err)
 			}

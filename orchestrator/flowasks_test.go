@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agent-on-demand/aod/internal/testing/trusted"
+
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/agent-on-demand/aod/api"
@@ -38,7 +40,7 @@ func (w *fixture) asked() api.Question {
 	var page api.QuestionPage
 	within(w.t, func() bool {
 		var err error
-		if page, err = w.service.Questions.List(w.t.Context(), questions.Filter{}); err != nil {
+		if page, err = w.service.Questions.List(trusted.Context(w.t), questions.Filter{}); err != nil {
 			w.t.Fatal(err)
 		}
 		return len(page.Questions) == 1
@@ -60,24 +62,24 @@ func TestAFlowAsksPeople(t *testing.T) {
 		t.Errorf("%+v, first %+v", again, q)
 	}
 	for _, wrong := range []api.Answer{{Action: "maybe"}, {Action: "approve"}, {Action: "approve", Form: encoded(map[string]any{"why": 1})}} {
-		if err := w.service.Questions.Answer(t.Context(), q.ID, wrong); !fault.Is(err, fault.Input) {
+		if err := w.service.Questions.Answer(trusted.Context(t), q.ID, wrong); !fault.Is(err, fault.Input) {
 			t.Errorf("%+v: %v", wrong, err)
 		}
 	}
 	yes := api.Answer{Action: "approve", Form: encoded(map[string]any{"why": "so"}), By: "ada"}
 	for range 2 {
-		if err := w.service.Questions.Answer(t.Context(), q.ID, yes); err != nil {
+		if err := w.service.Questions.Answer(trusted.Context(t), q.ID, yes); err != nil {
 			t.Error(err)
 		}
 	}
-	if err := w.service.Questions.Answer(t.Context(), q.ID, api.Answer{Action: "reject", Form: yes.Form}); !fault.Is(err, fault.Conflict) {
+	if err := w.service.Questions.Answer(trusted.Context(t), q.ID, api.Answer{Action: "reject", Form: yes.Form}); !fault.Is(err, fault.Conflict) {
 		t.Errorf("%v", err)
 	}
 	record := w.await(id)
 	if record.Outcome != api.Success || string(record.Output) != `{"late":false}` {
 		t.Errorf("record %s", show(record))
 	}
-	if err := w.service.Questions.Answer(t.Context(), "nobody", yes); !fault.Is(err, fault.NotFound) {
+	if err := w.service.Questions.Answer(trusted.Context(t), "nobody", yes); !fault.Is(err, fault.NotFound) {
 		t.Errorf("%v", err)
 	}
 }
@@ -93,7 +95,7 @@ func TestAnAnswerBetweenTwoProcessesCounts(t *testing.T) {
 		t.Fatal(err)
 	}
 	raw := []byte(`{"action":"reject","form":{"why":"x"}}`)
-	if err := s.store.Questions.Answer(t.Context(), store.Key{}, q.ID, raw, "", q.AskedAt); err != nil {
+	if err := s.store.Questions.Answer(trusted.Context(t), store.Key{}, q.ID, raw, "", q.AskedAt); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Close(); err != nil {
@@ -110,14 +112,14 @@ func TestAQuestionEndsWithItsRun(t *testing.T) {
 	w := newFlowFixture(t, askingGraph)
 	id := w.submitTo("f", chainInput{})
 	q := w.asked()
-	if _, err := w.service.Cancel(t.Context(), id, ""); err != nil {
+	if _, err := w.service.Cancel(trusted.Context(t), id, ""); err != nil {
 		t.Fatal(err)
 	}
 	if record := w.await(id); record.Outcome != api.WasCancelled {
 		t.Errorf("record %s", show(record))
 	}
-	err := w.service.Questions.Answer(t.Context(), q.ID, api.Answer{Action: "approve", Form: encoded(map[string]any{"why": "so"})})
-	if page, _ := w.service.Questions.List(t.Context(), questions.Filter{}); !fault.Is(err, fault.Conflict) || len(page.Questions) > 0 {
+	err := w.service.Questions.Answer(trusted.Context(t), q.ID, api.Answer{Action: "approve", Form: encoded(map[string]any{"why": "so"})})
+	if page, _ := w.service.Questions.List(trusted.Context(t), questions.Filter{}); !fault.Is(err, fault.Conflict) || len(page.Questions) > 0 {
 		t.Errorf("%v, open: %v", err, page.Questions)
 	}
 }
@@ -139,7 +141,7 @@ func (w *fixture) told(id string, short func(data api.EventData) string) (all []
 
 func (w *fixture) answer(question, action string) {
 	w.t.Helper()
-	if err := w.service.Questions.Answer(w.t.Context(), question, api.Answer{Action: action}); err != nil {
+	if err := w.service.Questions.Answer(trusted.Context(w.t), question, api.Answer{Action: action}); err != nil {
 		w.t.Fatal(err)
 	}
 }
@@ -193,16 +195,16 @@ nodes:
 `)
 	id := w.submitTo("f", chainInput{})
 	for _, want := range []string{"First?", "Second?"} {
-		record, err := w.service.Runs.AwaitAsked(t.Context(), id)
+		record, err := w.service.Runs.AwaitAsked(trusted.Context(t), id)
 		if err != nil || record.Question == nil {
 			t.Fatalf("%v, record %s", err, show(record))
 		}
-		if q, err := w.service.Questions.Get(t.Context(), record.Question.ID); err != nil || q.Text != want {
+		if q, err := w.service.Questions.Get(trusted.Context(t), record.Question.ID); err != nil || q.Text != want {
 			t.Fatalf("it asks %q, %v, want %q", q.Text, err, want)
 		}
 		w.answer(record.Question.ID, "approve")
 	}
-	if record, err := w.service.Runs.AwaitAsked(t.Context(), id); err != nil || record.Outcome != api.Success {
+	if record, err := w.service.Runs.AwaitAsked(trusted.Context(t), id); err != nil || record.Outcome != api.Success {
 		t.Errorf("%v, record %s", err, show(record))
 	}
 }
@@ -269,7 +271,7 @@ func TestTheTimeOfAFlowEndsItsQuestion(t *testing.T) {
 		if len(asked) != 1 {
 			t.Fatalf("it asked %q", asked)
 		}
-		if row, err := w.service.store.Questions.Get(t.Context(), asked[0]); err != nil || row.ClosedAt.IsZero() {
+		if row, err := w.service.store.Questions.Get(trusted.Context(t), asked[0]); err != nil || row.ClosedAt.IsZero() {
 			t.Errorf("%+v, %v", row, err)
 		}
 		return
@@ -298,7 +300,7 @@ func TestAShutdownDoesNotWaitForPeople(t *testing.T) {
 	w := newFlowFixture(t, `{nodes: {a: {ask: "Well?"}}}`)
 	id := w.submitTo("f", chainInput{})
 	q := w.asked()
-	patient, cancel := context.WithTimeout(t.Context(), testkit.Patience)
+	patient, cancel := context.WithTimeout(trusted.Context(t), testkit.Patience)
 	defer cancel()
 	w.service.Shutdown(patient, false)
 	if patient.Err() != nil {
@@ -331,7 +333,7 @@ func TestAFlowThatWaitsForAPersonKeepsItsLane(t *testing.T) {
 	if record := w.await(w.submit(orders{Mark: "beside"})); record.Outcome != api.Success {
 		t.Errorf("record %s", show(record))
 	}
-	if record, err := w.service.Runs.Get(t.Context(), second); err != nil || record.State != api.Idle {
+	if record, err := w.service.Runs.Get(trusted.Context(t), second); err != nil || record.State != api.Idle {
 		t.Errorf("record %s, %v", show(record), err)
 	}
 	for _, id := range []string{first, second} {
@@ -359,7 +361,7 @@ func TestAnOpenQuestionTakesLittleMemory(t *testing.T) {
 		return int64(m.HeapAlloc + m.StackInuse)
 	}
 	open := func() []api.Question {
-		page, err := w.service.Questions.List(t.Context(), questions.Filter{Limit: 1000})
+		page, err := w.service.Questions.List(trusted.Context(t), questions.Filter{Limit: 1000})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -405,7 +407,7 @@ func TestWhoAnsweredStandsBesideWhoTheySayTheyAre(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.await(id)
-	page, err := w.service.Questions.List(t.Context(), questions.Filter{Run: id, All: true})
+	page, err := w.service.Questions.List(trusted.Context(t), questions.Filter{Run: id, All: true})
 	if err != nil || len(page.Questions) != 1 || page.Questions[0].Answered == nil {
 		t.Fatalf("%+v, %v", page, err)
 	}
@@ -423,7 +425,7 @@ func TestWhoAnsweredStandsBesideWhoTheySayTheyAre(t *testing.T) {
 	if len(told) != 2 || told[1].Token != "mallory" || told[1].Action != "approve" {
 		t.Errorf("the events tell %+v", told)
 	}
-	if _, err := w.service.Questions.List(t.Context(), questions.Filter{All: true}); !fault.Is(err, fault.Input) {
+	if _, err := w.service.Questions.List(trusted.Context(t), questions.Filter{All: true}); !fault.Is(err, fault.Input) {
 		t.Errorf("all questions of all runs: %v", err)
 	}
 }

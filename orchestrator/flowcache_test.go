@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agent-on-demand/aod/internal/testing/trusted"
+
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/orchestrator/records"
 )
@@ -20,7 +22,7 @@ output: {mark: "${{ state.m }}"}
 
 func (w *fixture) cachedSteps(id string) (cached int) {
 	w.t.Helper()
-	page, err := w.service.Flows.Steps(w.t.Context(), id, records.StepFilter{})
+	page, err := w.service.Flows.Steps(trusted.Context(w.t), id, records.StepFilter{})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -40,7 +42,7 @@ func TestASuccessIsTakenAgain(t *testing.T) {
 	if again.Outcome != api.Success || string(again.Output) != `{"mark":"x"}` || w.starts("x") != 1 || w.cachedSteps(again.ID) != 1 || w.cachedSteps(first.ID) != 0 {
 		t.Fatalf("%d starts: %s", w.starts("x"), show(again))
 	}
-	state, err := w.service.Flows.State(t.Context(), again.ID)
+	state, err := w.service.Flows.State(trusted.Context(t), again.ID)
 	if err != nil || len(state.Files) != 1 || !strings.Contains(string(state.State), "report.txt") {
 		t.Errorf("%s, %v", state.State, err)
 	}
@@ -61,7 +63,7 @@ func TestASuccessIsTakenAgain(t *testing.T) {
 	})
 	t.Run("nor one whose file is gone", func(t *testing.T) {
 		var steps api.StepPage
-		if steps, err = w.service.Flows.Steps(t.Context(), first.ID, records.StepFilter{}); err != nil {
+		if steps, err = w.service.Flows.Steps(trusted.Context(t), first.ID, records.StepFilter{}); err != nil {
 			t.Fatal(err)
 		}
 		if err := os.Remove(filepath.Join(w.service.runPath(steps.Steps[0].Run), "output", "report.txt")); err != nil {

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agent-on-demand/aod/internal/testing/trusted"
+
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/agent-on-demand/aod/api"
@@ -31,12 +33,12 @@ func (w *fixture) callsBelow(id string) (all []string) {
 	w.t.Helper()
 	var collect func(id string) bool
 	collect = func(id string) bool {
-		page, err := w.service.store.Runs.List(w.t.Context(), store.Filter{Parent: id, Limit: 100})
+		page, err := w.service.store.Runs.List(trusted.Context(w.t), store.Filter{Parent: id, Limit: 100})
 		if err != nil {
 			w.t.Fatal(err)
 		}
 		for _, row := range page.Runs {
-			record, err := w.service.Runs.Get(w.t.Context(), row.ID)
+			record, err := w.service.Runs.Get(trusted.Context(w.t), row.ID)
 			if err != nil {
 				w.t.Fatal(err)
 			}
@@ -81,7 +83,7 @@ func TestACancelledFlowEndsAllBelowItAndKeepsWhatWasFinished(t *testing.T) {
 	w := newDeepFixture(t, "")
 	id := w.submitTo("f", chainInput{})
 	within(t, func() bool { return w.starts("two") == 1 }, func() string { return fmt.Sprint(w.steps(id)) })
-	if _, err := w.service.Cancel(t.Context(), id, "because"); err != nil {
+	if _, err := w.service.Cancel(trusted.Context(t), id, "because"); err != nil {
 		t.Fatal(err)
 	}
 	if record := w.await(id); record.Outcome != api.WasCancelled {
@@ -90,7 +92,7 @@ func TestACancelledFlowEndsAllBelowItAndKeepsWhatWasFinished(t *testing.T) {
 	if calls := w.callsBelow(id); !slices.Equal(calls, []string{"g cancelled", "h cancelled", "worker cancelled", "worker success"}) {
 		t.Errorf("below it: %q", calls)
 	}
-	state, err := w.service.Flows.State(t.Context(), id)
+	state, err := w.service.Flows.State(trusted.Context(t), id)
 	if err != nil || !strings.Contains(string(state.State), `"kept"`) {
 		t.Errorf("state %s, %v", state.State, err)
 	}
@@ -139,14 +141,14 @@ nodes:
 	if !strings.Contains(q.Text, canary) {
 		t.Fatalf("%+v", q)
 	}
-	if err := w.service.Questions.Answer(t.Context(), q.ID, api.Answer{Action: "approve", Form: json.RawMessage(`{"why": "` + canary + `"}`), Note: canary, By: canary}); err != nil {
+	if err := w.service.Questions.Answer(trusted.Context(t), q.ID, api.Answer{Action: "approve", Form: json.RawMessage(`{"why": "` + canary + `"}`), Note: canary, By: canary}); err != nil {
 		t.Fatal(err)
 	}
 	if record := w.await(id); record.Outcome != api.StepFailed {
 		t.Errorf("record %s", show(record))
 	}
 	var sung strings.Builder
-	events, err := w.service.store.Events.List(t.Context(), id, 0, 1000)
+	events, err := w.service.store.Events.List(trusted.Context(t), id, 0, 1000)
 	if err != nil || len(events) < 5 {
 		t.Fatalf("%d events, %v", len(events), err)
 	}
@@ -185,7 +187,7 @@ func TestATreeIsTheRunWithAllBelowIt(t *testing.T) {
 	})
 	id := w.submitTo("f", orders{})
 	w.await(id)
-	tree, err := w.service.Runs.Tree(t.Context(), id)
+	tree, err := w.service.Runs.Tree(trusted.Context(t), id)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -193,7 +195,7 @@ func TestATreeIsTheRunWithAllBelowIt(t *testing.T) {
 	if got := drawn(tree); !strings.HasPrefix(got, "f. ") || !strings.Contains(got, below) || tree.Runs != 4 || tree.FinishedAt == nil || tree.Omitted != 0 {
 		t.Errorf("%s: %+v", got, tree)
 	}
-	part, err := w.service.Runs.Tree(t.Context(), tree.Calls[0].ID)
+	part, err := w.service.Runs.Tree(trusted.Context(t), tree.Calls[0].ID)
 	if err != nil || !cmp.Equal(part, tree.Calls[0]) {
 		t.Errorf("%+v, %v; want %+v", part, err, tree.Calls[0])
 	}

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agent-on-demand/aod/internal/testing/trusted"
+
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/capsule"
@@ -35,7 +37,7 @@ func TestNoRunIsLongerThanTheOperatorSays(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newFixture(t, c.change)
-			record, _, err := w.service.Submit(t.Context(), spool.Submission{Unit: "worker", Input: []byte(`{"until":"never"}`), Timeout: c.asked})
+			record, _, err := w.service.Submit(trusted.Context(t), spool.Submission{Unit: "worker", Input: []byte(`{"until":"never"}`), Timeout: c.asked})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -109,7 +111,7 @@ func TestARunThatIsNoLongerAllowedIsNotStarted(t *testing.T) {
 	if record := w.await(running); record.Outcome != api.Success {
 		t.Errorf("the one that ran: %s %+v", record.Outcome, record.Error)
 	}
-	if _, _, err := w.service.Submit(t.Context(), spool.Submission{Unit: "worker"}); !fault.Is(err, fault.Forbidden) {
+	if _, _, err := w.service.Submit(trusted.Context(t), spool.Submission{Unit: "worker"}); !fault.Is(err, fault.Forbidden) {
 		t.Errorf("a new one: %v", err)
 	}
 }

@@ -17,6 +17,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agent-on-demand/aod/internal/testing/trusted"
+
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/capsule"
@@ -292,7 +294,7 @@ func TestHandoffs(t *testing.T) {
 		}
 		id := w.submitScript(tree)
 		within(t, func() bool { return w.programs() == 16 }, func() string { return fmt.Sprint(w.programs(), " run") })
-		if _, err := w.service.Cancel(t.Context(), id, "enough"); err != nil {
+		if _, err := w.service.Cancel(trusted.Context(t), id, "enough"); err != nil {
 			t.Fatal(err)
 		}
 		record := w.await(id)
@@ -311,12 +313,12 @@ func TestHandoffs(t *testing.T) {
 		id := w.submitScript(script{Mark: "p", Calls: []script{{Mark: "q", Until: "never"}}})
 		within(t, func() bool { return w.starts("q") == 1 }, func() string { return "the call didn't start" })
 		w.stop()
-		if err := runtime.RemoveAll(t.Context(), w.engine, id, w.service.home.Owner); err != nil {
+		if err := runtime.RemoveAll(trusted.Context(t), w.engine, id, w.service.home.Owner); err != nil {
 			t.Fatal(err)
 		}
 		w.breaks("Probe", fault.New(fault.Unavailable, "the engine is away")) // so that the caller has no API yet
 		w.start()
-		if _, err := w.service.Cancel(t.Context(), id, "enough"); err != nil {
+		if _, err := w.service.Cancel(trusted.Context(t), id, "enough"); err != nil {
 			t.Fatal(err)
 		}
 		w.breaks("Probe", nil)
@@ -399,12 +401,12 @@ func TestHandoffsOfAnAttachedRun(t *testing.T) {
 		return ended.Record
 	}
 	t.Run("a chain", func(t *testing.T) {
-		if record := runs(t.Context(), chain(5)); record.Outcome != api.Success || depthOf(record.Calls) != 4 {
+		if record := runs(trusted.Context(t), chain(5)); record.Outcome != api.Success || depthOf(record.Calls) != 4 {
 			t.Errorf("record %s", show(record))
 		}
 	})
 	t.Run("with files", func(t *testing.T) {
-		record := runs(t.Context(), script{Mark: "f", File: "doc.txt", Calls: []script{{Mark: "g"}}})
+		record := runs(trusted.Context(t), script{Mark: "f", File: "doc.txt", Calls: []script{{Mark: "g"}}})
 		if record.Outcome != api.Success || len(record.Calls) != 1 || record.Calls[0].Files != 1 || !strings.Contains(w.answers["f"][0], "/io/handoff/incoming/doc.txt") {
 			t.Errorf("%q: %s", w.answers["f"], show(record))
 		}
@@ -425,7 +427,7 @@ func TestHandoffsOfAnAttachedRun(t *testing.T) {
 				return waiting["caller"] > 120
 			})
 		}()
-		record := runs(t.Context(), fan)
+		record := runs(trusted.Context(t), fan)
 		if record.Outcome != api.Success || len(record.Calls) != 130 {
 			t.Fatalf("%d calls: %s", len(record.Calls), record.Outcome)
 		}
@@ -436,7 +438,7 @@ func TestHandoffsOfAnAttachedRun(t *testing.T) {
 		}
 	})
 	t.Run("cancelled", func(t *testing.T) {
-		ctx, cancel := context.WithCancel(t.Context())
+		ctx, cancel := context.WithCancel(trusted.Context(t))
 		go func() {
 			defer cancel()
 			testkit.Within(testkit.Patience, func() bool { return w.starts("y") > 0 })

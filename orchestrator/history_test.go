@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agent-on-demand/aod/internal/testing/trusted"
+
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/internal/safefs"
@@ -28,7 +30,7 @@ func remembered(t *testing.T, home string, most, runs int) []string {
 	for range runs {
 		req := playRequest(t, "u")
 		req.History, req.Source.Dir = history.New(home, most), "/units/u"
-		ended, err := l.Run(t.Context(), req)
+		ended, err := l.Run(trusted.Context(t), req)
 		if err != nil || ended.Past != nil {
 			t.Fatal(err, ended.Past)
 		}

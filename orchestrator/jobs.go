@@ -57,7 +57,7 @@ func (s *jobs) calledBy(id string) []*job {
 func (s *jobs) ofUnit(name string) []units.Live {
 	var live []units.Live
 	for _, j := range s.matching(func(j *job) bool { return j.Unit.Name == name }) {
-		live = append(live, units.Live{ID: j.ID, Gone: j.live.Gone})
+		live = append(live, units.Live{ID: j.ID, Owner: j.owner(), Gone: j.live.Gone})
 	}
 	slices.SortFunc(live, func(a, b units.Live) int { return strings.Compare(a.ID, b.ID) }) // they begin with the time
 	return live

@@ -121,7 +121,8 @@ func (j *job) row() (store.Run, error) {
 	if record.Schedule != nil {
 		row.Schedule = record.Schedule.Name
 	}
-	row.Context, row.MadeBy, row.Step, row.Outcome = record.Context, record.By, record.Step, string(record.Outcome)
+	row.Context, row.Step, row.Outcome = record.Context, record.Step, string(record.Outcome)
+	row.Team, row.MadeBy = api.TeamOf(record.Owner), record.By
 	if record.Error != nil {
 		row.ErrorKind = record.Error.Kind
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/capsule"
 	"github.com/agent-on-demand/aod/capsule/unit"
+	"github.com/agent-on-demand/aod/internal/access"
 	"github.com/agent-on-demand/aod/internal/safefs"
 	"github.com/agent-on-demand/aod/orchestrator/feature"
 	"github.com/agent-on-demand/aod/orchestrator/history"
@@ -112,6 +113,7 @@ type Ended struct {
 // the run is cancelled. The record is complete in any case. The error is a fault of AOD or of
 // the engine.
 func (l *Local) Run(ctx context.Context, req Request) (Ended, error) {
+	ctx = access.WithServer(ctx)
 	asked := admission{
 		Request: req.Request, id: req.ID, outDir: req.OutDir, keep: req.Keep, observe: req.Observe,
 		units: finder(req.Find), rerunOf: req.RerunOf, people: answerer(req.Answer),

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/agent-on-demand/aod/internal/testing/trusted"
+
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/capsule/unit"
@@ -32,16 +34,16 @@ func TestLocalsShareADataDirectory(t *testing.T) {
 	}
 	var first sync.WaitGroup
 	first.Go(func() {
-		if ended, err := one.Run(t.Context(), req); err != nil || ended.Record.Outcome != api.Success {
+		if ended, err := one.Run(trusted.Context(t), req); err != nil || ended.Record.Outcome != api.Success {
 			t.Errorf("%v %s", err, show(ended.Record))
 		}
 	})
 	<-running
 	two := playLocal(t, other, Options{Home: home})
-	if swept, err := two.Sweep(t.Context()); err != nil || len(swept) > 0 || len(other.asked) > 0 {
+	if swept, err := two.Sweep(trusted.Context(t)); err != nil || len(swept) > 0 || len(other.asked) > 0 {
 		t.Errorf("swept %v of one that lives: %v, %v", swept, err, other.asked)
 	}
-	if ended, err := two.Run(t.Context(), playRequest(t, "u")); err != nil || ended.Record.Outcome != api.Success {
+	if ended, err := two.Run(trusted.Context(t), playRequest(t, "u")); err != nil || ended.Record.Outcome != api.Success {
 		t.Errorf("%v %s", err, show(ended.Record))
 	}
 	if err := two.Close(); err != nil {
@@ -73,18 +75,18 @@ func TestALocalSweepsWhatADeadOneLeft(t *testing.T) {
 	write(t, filepath.Join(runsIn(dead.path), "accepted", layout.Log), "x")
 	a := &able{}
 	l := playLocal(t, a, Options{Home: home})
-	if swept, err := l.Sweep(t.Context()); err != nil || len(swept) > 0 {
+	if swept, err := l.Sweep(trusted.Context(t)); err != nil || len(swept) > 0 {
 		t.Errorf("swept %v of one that lives: %v", swept, err)
 	}
 	if err := dead.release(); err != nil {
 		t.Fatal(err)
 	}
 	a.sweeps = func(string) error { return errAway }
-	if swept, err := l.Sweep(t.Context()); !errors.Is(err, errAway) || len(swept) > 0 || !exists(dead.path, "runs", "begun", "1") {
+	if swept, err := l.Sweep(trusted.Context(t)); !errors.Is(err, errAway) || len(swept) > 0 || !exists(dead.path, "runs", "begun", "1") {
 		t.Errorf("swept %v while the engine is away: %v", swept, err)
 	}
 	a.sweeps = nil
-	swept, err := l.Sweep(t.Context())
+	swept, err := l.Sweep(trusted.Context(t))
 	if err != nil || len(swept) != 2 || exists(dead.path) {
 		t.Errorf("swept %v, %v", swept, err)
 	}
@@ -101,7 +103,7 @@ func TestWhatLocalCouldNotRemoveIsLeftToTheNextSweep(t *testing.T) {
 	t.Parallel()
 	home, s := t.TempDir(), &stage{remove: failing(1, fault.New(fault.Unavailable, "the engine is away"))}
 	l := playLocal(t, s, Options{Home: home})
-	ended, err := l.Run(t.Context(), playRequest(t, "u"))
+	ended, err := l.Run(trusted.Context(t), playRequest(t, "u"))
 	id := ended.Record.ID
 	if err != nil || ended.Record.Outcome != api.Success || !hasWarning(ended.Record, "cleaning up: the engine is away") {
 		t.Errorf("%v %s", err, show(ended.Record))
@@ -116,7 +118,7 @@ func TestWhatLocalCouldNotRemoveIsLeftToTheNextSweep(t *testing.T) {
 	}
 	a := &able{}
 	next := playLocal(t, a, Options{Home: home})
-	if swept, err := next.Sweep(t.Context()); err != nil || len(swept) != 1 || swept[0] != id || a.calls(id) != "sweep" {
+	if swept, err := next.Sweep(trusted.Context(t)); err != nil || len(swept) != 1 || swept[0] != id || a.calls(id) != "sweep" {
 		t.Errorf("swept %v, %v: %s", swept, err, a.calls(id))
 	}
 	if err := next.Close(); err != nil {
@@ -146,7 +148,7 @@ func TestAnAttemptsDirectoryIsKeptForALook(t *testing.T) {
 			l := playLocal(t, &stage{attempt: c.attempt}, Options{Home: home})
 			req := playRequest(t, "u")
 			req.Keep = c.keep
-			ended, _ := l.Run(t.Context(), req)
+			ended, _ := l.Run(trusted.Context(t), req)
 			if err := l.Close(); err != nil {
 				t.Error(err)
 			}
@@ -174,7 +176,7 @@ func TestALocalsKindKnowsWhereOutputGoes(t *testing.T) {
 	defer l.Close()
 	req := playRequest(t, "u")
 	req.OutDir, req.ID = out, "my-own-id"
-	if _, err := l.Run(t.Context(), req); err != nil {
+	if _, err := l.Run(trusted.Context(t), req); err != nil {
 		t.Error(err)
 	}
 	if _, err := os.Stat(out); !errors.Is(err, os.ErrNotExist) {
@@ -218,7 +220,7 @@ func TestCallsRunAtOnceBelowOneSlot(t *testing.T) {
 	if record.Outcome != api.Success || len(record.Calls) != 2 || record.Calls[0].Outcome != api.Success || record.Calls[0].Unit != "called" {
 		t.Errorf("record %s", show(record))
 	}
-	if child, err := l.runs.Get(t.Context(), record.Calls[0].ID); err != nil || child.Parent != record.ID || child.Root != record.ID {
+	if child, err := l.runs.Get(trusted.Context(t), record.Calls[0].ID); err != nil || child.Parent != record.ID || child.Root != record.ID {
 		t.Errorf("%v %s", err, show(child))
 	}
 }
@@ -251,7 +253,7 @@ func TestCallsEndWithTheirCaller(t *testing.T) {
 		t.Errorf("record %s", show(record))
 	}
 	within(t, func() bool {
-		child, err := l.runs.Get(t.Context(), record.Calls[0].ID)
+		child, err := l.runs.Get(trusted.Context(t), record.Calls[0].ID)
 		return err == nil && run.Over(child)
 	}, func() string { return "the call goes on" })
 }
@@ -259,7 +261,7 @@ func TestCallsEndWithTheirCaller(t *testing.T) {
 // runCaller runs the unit "caller", which may call "called".
 func runCaller(t *testing.T, l *Local) api.Record {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), testkit.Patience)
+	ctx, cancel := context.WithTimeout(trusted.Context(t), testkit.Patience)
 	defer cancel()
 	req := playRequest(t, "caller")
 	req.Unit.Policy.Grants = []string{"called"}

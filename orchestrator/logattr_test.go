@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/agent-on-demand/aod/internal/testing/trusted"
+
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/orchestrator/run"
@@ -33,7 +35,7 @@ func TestNoPayloadReachesALog(t *testing.T) {
 	if err := files.Add("doc", canary+".txt", strings.NewReader(canary), 100); err != nil {
 		t.Fatal(err)
 	}
-	record, _, err := w.service.Submit(t.Context(), spool.Submission{Unit: "worker", Input: encoded(orders{Mark: canary, File: canary, Lines: 1}), Files: files})
+	record, _, err := w.service.Submit(trusted.Context(t), spool.Submission{Unit: "worker", Input: encoded(orders{Mark: canary, File: canary, Lines: 1}), Files: files})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +46,7 @@ func TestNoPayloadReachesALog(t *testing.T) {
 	w.until(id, func(r api.Record) bool { return len(r.Attempts) > 0 })
 	w.breaks("Create", nil)
 	w.await(id)
-	_, _, err = w.service.Submit(t.Context(), spool.Submission{Unit: "worker", Input: []byte(`{"` + canary + `":1}`), Key: canary})
+	_, _, err = w.service.Submit(trusted.Context(t), spool.Submission{Unit: "worker", Input: []byte(`{"` + canary + `":1}`), Key: canary})
 	if !fault.Is(err, fault.Input) {
 		t.Errorf("error %v", err)
 	}
@@ -72,7 +74,7 @@ func TestTheEndOfARunIsNoFaultOfItsAttempt(t *testing.T) {
 	p := newPlays(t, s, func(o *Options) { o.Logger = slog.New(slog.NewTextHandler(&log, nil)) })
 	id := p.submit()
 	p.until(id, running)
-	if _, err := p.service.Cancel(t.Context(), id, "enough"); err != nil {
+	if _, err := p.service.Cancel(trusted.Context(t), id, "enough"); err != nil {
 		t.Fatal(err)
 	}
 	if record := p.await(id); record.Outcome != api.WasCancelled {

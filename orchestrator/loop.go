@@ -11,6 +11,7 @@ import (
 
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/capsule/unit"
+	"github.com/agent-on-demand/aod/internal/access"
 	"github.com/agent-on-demand/aod/orchestrator/feature"
 	"github.com/agent-on-demand/aod/orchestrator/keys"
 	"github.com/agent-on-demand/aod/orchestrator/layout"
@@ -112,7 +113,7 @@ func newLoop(opts Options) *loop {
 		Dir:    func(id string) string { return filepath.Join(l.home.Dir, layout.Sessions, id) },
 		Cancel: func(run, reason string) { _, _ = l.Cancel(l.life, run, reason) }, // unless it has ended
 	})
-	l.life, l.detach = context.WithCancelCause(context.Background())
+	l.life, l.detach = context.WithCancelCause(access.WithServer(context.Background()))
 	l.begin, l.stopAdmission = context.WithCancelCause(l.life)
 	return l
 }

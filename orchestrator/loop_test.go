@@ -10,6 +10,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/agent-on-demand/aod/internal/testing/trusted"
+
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/internal/testing/testkit"
@@ -99,7 +101,7 @@ func TestTheLoopLeadsAKindThroughARun(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			s := &stage{attempt: c.attempt}
 			l := playLocal(t, s, Options{Retries: c.retries, RetryDelay: time.Nanosecond})
-			ended, err := l.Run(t.Context(), playRequest(t, "u"))
+			ended, err := l.Run(trusted.Context(t), playRequest(t, "u"))
 			record := ended.Record
 			if c.mistake && err == nil || !c.mistake && !errors.Is(err, c.err) {
 				t.Errorf("error %v", err)
@@ -135,7 +137,7 @@ func TestAnEarlierAttemptKeepsItsUsage(t *testing.T) {
 	}}
 	l := playLocal(t, s, Options{Retries: 1, RetryDelay: time.Nanosecond})
 	defer l.Close()
-	ended, err := l.Run(t.Context(), playRequest(t, "u"))
+	ended, err := l.Run(trusted.Context(t), playRequest(t, "u"))
 	record := ended.Record
 	if err != nil || record.Usage != nil || len(record.Attempts) != 1 {
 		t.Fatalf("%v %s", err, show(record))
@@ -159,7 +161,7 @@ func TestEachRetryWaitsTwiceAsLong(t *testing.T) {
 			return a.fails(api.CategoryTransient)
 		}}
 		l := playLocal(t, s, Options{Home: home, Retries: 3, RetryDelay: time.Minute})
-		if _, err := l.Run(t.Context(), playRequest(t, "u")); err != nil {
+		if _, err := l.Run(trusted.Context(t), playRequest(t, "u")); err != nil {
 			t.Error(err)
 		}
 		if err := l.Close(); err != nil {
@@ -177,7 +179,7 @@ func TestARunIsCancelledWithItsCaller(t *testing.T) {
 	t.Parallel()
 	because := errors.New("nobody waits")
 	t.Run("while it runs", func(t *testing.T) {
-		ctx, cancel := context.WithCancelCause(t.Context())
+		ctx, cancel := context.WithCancelCause(trusted.Context(t))
 		s := &stage{attempt: func(ctx context.Context, a *actor) (run.Result, error) {
 			if err := a.begin(); err != nil {
 				return run.Result{}, err
@@ -188,7 +190,7 @@ func TestARunIsCancelledWithItsCaller(t *testing.T) {
 		wantCancelled(t, ctx, s, "attempt settle remove", "idle starting running cancelled cleanup idle")
 	})
 	t.Run("before it has a program", func(t *testing.T) {
-		ctx, cancel := context.WithCancelCause(t.Context())
+		ctx, cancel := context.WithCancelCause(trusted.Context(t))
 		s := &stage{attempt: func(ctx context.Context, a *actor) (run.Result, error) {
 			if err := a.Enter(api.Starting, ""); err != nil {
 				return run.Result{}, err
@@ -200,7 +202,7 @@ func TestARunIsCancelledWithItsCaller(t *testing.T) {
 		wantCancelled(t, ctx, s, "attempt settle remove", "idle starting cancelled cleanup idle")
 	})
 	t.Run("while it waits for its next attempt", func(t *testing.T) {
-		ctx, cancel := context.WithCancelCause(t.Context())
+		ctx, cancel := context.WithCancelCause(trusted.Context(t))
 		s := &stage{attempt: func(_ context.Context, a *actor) (run.Result, error) {
 			time.AfterFunc(10*time.Millisecond, func() { cancel(because) })
 			return a.fails(api.CategoryTransient)
@@ -208,7 +210,7 @@ func TestARunIsCancelledWithItsCaller(t *testing.T) {
 		wantCancelled(t, ctx, s, "attempt discard settle remove", "idle starting running failed cancelled cleanup idle")
 	})
 	t.Run("before it has begun", func(t *testing.T) {
-		ctx, cancel := context.WithCancelCause(t.Context())
+		ctx, cancel := context.WithCancelCause(trusted.Context(t))
 		cancel(because)
 		s := &stage{attempt: func(ctx context.Context, a *actor) (run.Result, error) {
 			if ctx.Err() == nil {
@@ -260,7 +262,7 @@ func TestWhatIsRefusedIsNeverStarted(t *testing.T) {
 			req := playRequest(t, "u")
 			req.Observe = func(e run.Event) { t.Errorf("told of %+v", e) }
 			c.change(&req, s)
-			ended, err := l.Run(t.Context(), req)
+			ended, err := l.Run(trusted.Context(t), req)
 			if !fault.Is(err, c.kind) || !strings.Contains(err.Error(), c.says) || ended.Record.ID != "" || len(s.asked) > 0 {
 				t.Errorf("%v %s, asked for %v", err, show(ended.Record), s.asked)
 			}
@@ -279,7 +281,7 @@ func TestWhoFollowsARunIsToldThatItsJobIsGone(t *testing.T) {
 	t.Parallel()
 	l := newLoop(Options{})
 	for n := range 20_000 {
-		j := l.lead(t.Context(), &run.Run{ID: fmt.Sprint(n)}, nil, nil)
+		j := l.lead(trusted.Context(t), &run.Run{ID: fmt.Sprint(n)}, nil, nil)
 		if err := l.jobs.admit(j, 0); err != nil {
 			t.Fatal(err)
 		}

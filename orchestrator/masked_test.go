@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agent-on-demand/aod/internal/testing/trusted"
+
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/orchestrator/kind/container"
@@ -67,7 +69,7 @@ func (l *leaky) start(engine container.Engine) {
 	l.Helper()
 	s, err := l.opts.service(engine)
 	if err == nil {
-		err = s.Start(l.Context())
+		err = s.Start(trusted.Context(l))
 	}
 	if err != nil {
 		l.Fatal(err)
@@ -78,7 +80,7 @@ func (l *leaky) start(engine container.Engine) {
 
 func (l *leaky) submit(unit, text string) string {
 	l.Helper()
-	record, _, err := l.service.Submit(l.Context(), spool.Submission{Unit: unit, Input: encoded(message(text))})
+	record, _, err := l.service.Submit(trusted.Context(l), spool.Submission{Unit: unit, Input: encoded(message(text))})
 	if err != nil {
 		l.Fatal(err)
 	}
@@ -90,7 +92,7 @@ func (l *leaky) until(id string, is func(api.Record) bool) (record api.Record) {
 	l.Helper()
 	within(l.T, func() bool {
 		var err error
-		if record, err = l.service.Runs.Get(l.Context(), id); err != nil {
+		if record, err = l.service.Runs.Get(trusted.Context(l), id); err != nil {
 			l.Fatal(err)
 		}
 		return is(record)
@@ -132,19 +134,19 @@ func (l *leaky) cleanHome() {
 func (l *leaky) shown(id string) string {
 	l.Helper()
 	var all bytes.Buffer
-	record, err := l.service.Runs.Get(l.Context(), id)
+	record, err := l.service.Runs.Get(trusted.Context(l), id)
 	if err != nil {
 		l.Fatal(err)
 	}
 	all.Write(encoded(record))
-	events, err := l.service.store.Events.List(l.Context(), id, 0, 200) // those that there are now
+	events, err := l.service.store.Events.List(trusted.Context(l), id, 0, 200) // those that there are now
 	if err != nil {
 		l.Fatal(err)
 	}
 	for _, event := range events {
 		all.Write(event.Data)
 	}
-	for entry, err := range l.service.Feed.Log(l.Context(), id, api.LogFilter{}) {
+	for entry, err := range l.service.Feed.Log(trusted.Context(l), id, api.LogFilter{}) {
 		if err != nil {
 			l.Fatal(err)
 		}
@@ -175,7 +177,7 @@ func TestAnAgentsRunIsMasked(t *testing.T) {
 		t.Errorf("the record doesn't say so: %s", show(record))
 	}
 	l.cleanHome()
-	if _, _, err := l.service.Rerun(t.Context(), id, "", api.Rerun{}); !fault.Is(err, fault.Conflict) {
+	if _, _, err := l.service.Rerun(trusted.Context(t), id, "", api.Rerun{}); !fault.Is(err, fault.Conflict) {
 		t.Errorf("a rerun of a masked run: %v", err)
 	}
 }
@@ -188,7 +190,7 @@ func TestAnInputWithNothingToMaskIsRerun(t *testing.T) {
 		t.Errorf("it has a file with the true input: %v", files)
 	}
 	l.until(id, func(r api.Record) bool { return r.Outcome == api.Success })
-	again, _, err := l.service.Rerun(t.Context(), id, "", api.Rerun{})
+	again, _, err := l.service.Rerun(trusted.Context(t), id, "", api.Rerun{})
 	if err != nil {
 		t.Fatal(err)
 	}

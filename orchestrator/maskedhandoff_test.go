@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agent-on-demand/aod/internal/testing/trusted"
+
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/orchestrator/spool"
@@ -37,7 +39,7 @@ func TestAHandoffToAnAgentIsMasked(t *testing.T) {
 	}
 	l.start(dockertest.Require(t))
 	const told = "key " + canaryMessage
-	parent, _, err := l.service.Submit(t.Context(), spool.Submission{Unit: "calls", Input: encoded(message(told))})
+	parent, _, err := l.service.Submit(trusted.Context(t), spool.Submission{Unit: "calls", Input: encoded(message(told))})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +48,7 @@ func TestAHandoffToAnAgentIsMasked(t *testing.T) {
 	if parent.Outcome != api.Success || parent.InputMasked || string(parent.Input) != string(encoded(message(told))) || !strings.Contains(string(parent.Output), `"you said key ****6789"`) {
 		t.Errorf("the caller: %s", show(parent))
 	}
-	page, err := l.service.Runs.List(t.Context(), api.Filter{Parent: parent.ID})
+	page, err := l.service.Runs.List(trusted.Context(t), api.Filter{Parent: parent.ID})
 	if err != nil || len(page.Runs) != 1 {
 		t.Fatalf("%+v %v", page, err)
 	}
@@ -62,7 +64,7 @@ func TestAHandoffToAnAgentIsMasked(t *testing.T) {
 	if files := l.trueInputs(); len(files) > 0 {
 		t.Errorf("the true input stays: %v", files)
 	}
-	if _, _, err := l.service.Rerun(t.Context(), child, "", api.Rerun{}); !fault.Is(err, fault.Conflict) {
+	if _, _, err := l.service.Rerun(trusted.Context(t), child, "", api.Rerun{}); !fault.Is(err, fault.Conflict) {
 		t.Errorf("a rerun of it: %v", err)
 	}
 }

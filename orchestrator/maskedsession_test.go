@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agent-on-demand/aod/internal/testing/trusted"
+
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/orchestrator/layout"
@@ -75,18 +77,18 @@ func TestALivingSessionIsMasked(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.start(engine)
-	session, err := l.service.Sessions.Create(t.Context(), "talks", nil)
+	session, err := l.service.Sessions.Create(trusted.Context(t), "talks", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	record, _, err := l.service.Submit(t.Context(), spool.Submission{Session: session.ID, Input: encoded(message("key " + canaryMessage))})
+	record, _, err := l.service.Submit(trusted.Context(t), spool.Submission{Session: session.ID, Input: encoded(message("key " + canaryMessage))})
 	if err != nil {
 		t.Fatal(err)
 	}
 	id := record.ID
 	var asked api.Question
 	l.until(id, func(api.Record) bool {
-		page, err := l.service.Questions.List(t.Context(), questions.Filter{Run: id})
+		page, err := l.service.Questions.List(trusted.Context(t), questions.Filter{Run: id})
 		if err != nil || len(page.Questions) == 0 {
 			return false
 		}
@@ -104,7 +106,7 @@ func TestALivingSessionIsMasked(t *testing.T) {
 		t.Fatal(err)
 	}
 	l.start(engine)
-	if err := l.service.Questions.Answer(t.Context(), asked.ID, api.Answer{Action: "allow"}); err != nil {
+	if err := l.service.Questions.Answer(trusted.Context(t), asked.ID, api.Answer{Action: "allow"}); err != nil {
 		t.Fatal(err)
 	}
 	record = l.until(id, func(r api.Record) bool { return r.Outcome != "" })
@@ -127,10 +129,10 @@ func TestALivingSessionIsMasked(t *testing.T) {
 		t.Errorf("the true input stays: %v", files)
 	}
 	l.cleanBut(live)
-	if _, _, err := l.service.Rerun(t.Context(), id, "", api.Rerun{}); !fault.Is(err, fault.Conflict) {
+	if _, _, err := l.service.Rerun(trusted.Context(t), id, "", api.Rerun{}); !fault.Is(err, fault.Conflict) {
 		t.Errorf("a rerun of a masked turn: %v", err)
 	}
-	if _, err := l.service.Sessions.Close(t.Context(), session.ID, "it is over"); err != nil {
+	if _, err := l.service.Sessions.Close(trusted.Context(t), session.ID, "it is over"); err != nil {
 		t.Fatal(err)
 	}
 	within(t, func() bool { _, err := os.Stat(filepath.Join(l.opts.Home, live)); return os.IsNotExist(err) }, func() string { return "the session's files stay" })
@@ -155,7 +157,7 @@ func TestTheRunsOfAFlowsAgentsAreMasked(t *testing.T) {
 	if want := `{"gave":"you said ****6789"}`; string(record.Output) != want {
 		t.Errorf("%s, want %s: %+v", record.Output, want, record.Error)
 	}
-	page, err := l.service.Runs.List(t.Context(), api.Filter{Unit: "says"})
+	page, err := l.service.Runs.List(trusted.Context(t), api.Filter{Unit: "says"})
 	if err != nil || len(page.Runs) != 1 {
 		t.Fatalf("%+v %v", page, err)
 	}
@@ -165,7 +167,7 @@ func TestTheRunsOfAFlowsAgentsAreMasked(t *testing.T) {
 	if !strings.Contains(shown, `{"message":"****6789"}`) || !strings.Contains(shown, `"input_masked":true`) {
 		t.Errorf("%s", shown)
 	}
-	if _, _, err := l.service.Rerun(t.Context(), called, "", api.Rerun{}); !fault.Is(err, fault.Conflict) {
+	if _, _, err := l.service.Rerun(trusted.Context(t), called, "", api.Rerun{}); !fault.Is(err, fault.Conflict) {
 		t.Errorf("a rerun of it: %v", err)
 	}
 	l.until(id, func(api.Record) bool { return l.service.jobs.count() == 0 })

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agent-on-demand/aod/internal/testing/trusted"
+
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/capsule"
@@ -27,7 +29,7 @@ func totalMemory(bytes int64) func(*settings) {
 
 func (w *fixture) memory() api.MemoryStats {
 	w.t.Helper()
-	stats, err := w.service.Figures.Stats(w.t.Context())
+	stats, err := w.service.Figures.Stats(trusted.Context(w.t))
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -86,7 +88,7 @@ func TestARunThatNeverFitsIsRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newFixture(t, c.change...)
 			within(t, func() bool { return w.memory().LimitBytes > 0 }, func() string { return "no bound is known" })
-			_, _, err := w.service.Submit(t.Context(), spool.Submission{Unit: "worker", Input: []byte(`{}`)})
+			_, _, err := w.service.Submit(trusted.Context(t), spool.Submission{Unit: "worker", Input: []byte(`{}`)})
 			if !fault.Is(err, fault.Forbidden) {
 				t.Fatal(err)
 			}

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"testing"
 
+	"github.com/agent-on-demand/aod/internal/testing/trusted"
+
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/agent-on-demand/aod/api"
@@ -15,14 +17,14 @@ func TestARunIsFoundByItsMetadata(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
 	ada := spool.Submission{Unit: "worker", Input: encoded(orders{Mark: "a"}), Metadata: map[string]string{"user_id": "ada", "mode": "LIVE"}, Key: "k"}
-	record, _, err := w.service.Submit(t.Context(), ada)
+	record, _, err := w.service.Submit(trusted.Context(t), ada)
 	if err != nil {
 		t.Fatal(err)
 	}
 	record = w.await(record.ID)
 	keepsSchema(t, record)
 	w.await(w.submit(orders{Mark: "b"}))
-	again, _, err := w.service.Rerun(t.Context(), record.ID, "", api.Rerun{})
+	again, _, err := w.service.Rerun(trusted.Context(t), record.ID, "", api.Rerun{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +41,7 @@ func TestARunIsFoundByItsMetadata(t *testing.T) {
 	if diff := cmp.Diff(want, w.found(ada.Metadata)); diff != "" {
 		t.Errorf("after another start: %s", diff)
 	}
-	if _, err := w.service.Retention.Prune(t.Context(), api.PruneOptions{}); err != nil {
+	if _, err := w.service.Retention.Prune(trusted.Context(t), api.PruneOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	if found := w.found(ada.Metadata); len(found) > 0 {
@@ -51,12 +53,12 @@ func TestARunIsFoundByItsMetadata(t *testing.T) {
 // their records.
 func (w *fixture) found(metadata map[string]string) (ids []string) {
 	w.t.Helper()
-	page, err := w.service.Runs.List(w.t.Context(), api.Filter{Metadata: metadata})
+	page, err := w.service.Runs.List(trusted.Context(w.t), api.Filter{Metadata: metadata})
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	for _, r := range page.Runs {
-		record, err := w.service.Runs.Get(w.t.Context(), r.ID)
+		record, err := w.service.Runs.Get(trusted.Context(w.t), r.ID)
 		if diff := cmp.Diff(record.Metadata, r.Metadata); err != nil || diff != "" {
 			w.t.Errorf("%v %s", err, diff)
 		}
@@ -69,16 +71,16 @@ func TestMetadataIsAPartOfWhatAKeyStandsFor(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
 	sub := spool.Submission{Unit: "worker", Metadata: map[string]string{"user_id": "ada", "mode": "DEMO"}, Key: "k"}
-	first, _, err := w.service.Submit(t.Context(), sub)
+	first, _, err := w.service.Submit(trusted.Context(t), sub)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if again, joined, err := w.service.Submit(t.Context(), sub); err != nil || !joined || again.ID != first.ID {
+	if again, joined, err := w.service.Submit(trusted.Context(t), sub); err != nil || !joined || again.ID != first.ID {
 		t.Errorf("the same again: %v %v", joined, err)
 	}
 	for _, other := range []map[string]string{nil, {"user_id": "bob", "mode": "DEMO"}} {
 		sub.Metadata = other
-		if _, _, err := w.service.Submit(t.Context(), sub); !fault.Is(err, fault.Input) {
+		if _, _, err := w.service.Submit(trusted.Context(t), sub); !fault.Is(err, fault.Input) {
 			t.Errorf("with %v: %v", other, err)
 		}
 	}
@@ -88,8 +90,8 @@ func TestMetadataIsAPartOfWhatAKeyStandsFor(t *testing.T) {
 func TestMetadataThatIsRefusedLeavesNothing(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
-	_, _, err := w.service.Submit(t.Context(), spool.Submission{Unit: "worker", Metadata: map[string]string{"k": ""}, Key: "k"})
-	if page, listed := w.service.Runs.List(t.Context(), api.Filter{}); !fault.Is(err, fault.Input) || listed != nil || len(page.Runs) != 0 {
+	_, _, err := w.service.Submit(trusted.Context(t), spool.Submission{Unit: "worker", Metadata: map[string]string{"k": ""}, Key: "k"})
+	if page, listed := w.service.Runs.List(trusted.Context(t), api.Filter{}); !fault.Is(err, fault.Input) || listed != nil || len(page.Runs) != 0 {
 		t.Errorf("%v %v, %d runs", err, listed, len(page.Runs))
 	}
 }
@@ -101,7 +103,7 @@ func TestCallsInheritMetadata(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	record, _, err := w.service.Submit(t.Context(), spool.Submission{Unit: "caller", Input: raw, Metadata: map[string]string{"user_id": "ada"}})
+	record, _, err := w.service.Submit(trusted.Context(t), spool.Submission{Unit: "caller", Input: raw, Metadata: map[string]string{"user_id": "ada"}})
 	if err != nil {
 		t.Fatal(err)
 	}

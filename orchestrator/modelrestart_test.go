@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agent-on-demand/aod/internal/testing/trusted"
+
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/agent-on-demand/aod/api"
@@ -166,7 +168,7 @@ func TestWhatADeadProcessSetAsideCountsInTheWholeTree(t *testing.T) {
 
 // callee returns the latest run that a run called, "" while there is none.
 func (w *modelWorld) callee(id string) string {
-	page, err := w.service.store.Runs.List(w.t.Context(), store.Filter{Parent: id})
+	page, err := w.service.store.Runs.List(trusted.Context(w.t), store.Filter{Parent: id})
 	if err != nil || len(page.Runs) == 0 {
 		return ""
 	}
@@ -181,11 +183,11 @@ func (w *modelWorld) setAside(id, data string, row store.ModelCall) {
 		w.t.Fatal(err)
 	}
 	row.At, row.Cost, row.Data = time.Now(), row.Tokens*1000, []byte(data)
-	if row.N, err = s.store.ModelCalls.Add(w.t.Context(), id, row); err != nil {
+	if row.N, err = s.store.ModelCalls.Add(trusted.Context(w.t), id, row); err != nil {
 		w.t.Fatal(err)
 	}
 	if row.Settled {
-		if err := s.store.ModelCalls.Save(w.t.Context(), id, row); err != nil {
+		if err := s.store.ModelCalls.Save(trusted.Context(w.t), id, row); err != nil {
 			w.t.Fatal(err)
 		}
 	}
@@ -250,7 +252,7 @@ func TestNoRecoveredRunGoesOnBeforeAllSpendingIsKnown(t *testing.T) {
 	w.setAside(last, `{"id":"x"}`, store.ModelCall{Tokens: 1950})
 	recovered, early = 0, false
 	w.open("go")
-	pprof.Do(t.Context(), pprof.Labels("test", t.Name()), func(context.Context) { w.start() })
+	pprof.Do(trusted.Context(t), pprof.Labels("test", t.Name()), func(context.Context) { w.start() })
 	if recovered != 3 || early {
 		t.Errorf("%d are recovered, and one went on before the others were known: %v", recovered, early)
 	}

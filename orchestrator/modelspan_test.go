@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agent-on-demand/aod/internal/testing/trusted"
+
 	"github.com/google/go-cmp/cmp"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
@@ -21,7 +23,7 @@ func spans(t *testing.T) *tracetest.SpanRecorder {
 	tracer = provider.Tracer("test") // not for the whole process: other tests trace nothing
 	t.Cleanup(func() {
 		tracer = own
-		if err := provider.Shutdown(t.Context()); err != nil && t.Context().Err() == nil {
+		if err := provider.Shutdown(trusted.Context(t)); err != nil && trusted.Context(t).Err() == nil {
 			t.Error(err)
 		}
 	})

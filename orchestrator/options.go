@@ -52,6 +52,9 @@ type Options struct {
 	AroundCommit func(commit func() error) error // of a test: see store.Options
 
 	Units map[string]units.Settings // by name
+	// Teams are those that there are beside the default one, so that nobody else's units begin with their names; nil:
+	// there are none.
+	Teams func() []string
 	// Bounds are the most that a unit may have, an uploaded one or one of a directory; nil
 	// bounds nothing beside MaxTimeout.
 	Bounds func(name string, uploaded bool) unit.Bounds

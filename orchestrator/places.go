@@ -158,7 +158,11 @@ func (l *loop) warnOfWait(j *job) {
 		l.logger.Warn("runs will wait longer than queue_wait", "unit", name, "waiting", ahead.Runs, "expected_ms",
 			wait.Milliseconds())
 	}
-	if wait > most {
+	if wait > most && j.Record.Owner != nil { // how many others ask for is nobody's business
+		j.Record.Warnings = append(j.Record.Warnings, fmt.Sprintf(
+			"by how long runs of this unit took lately the turn of this one comes in about %v, and queue_wait ends it "+
+				"after %v", wait.Round(time.Second), most))
+	} else if wait > most {
 		j.Record.Warnings = append(j.Record.Warnings, fmt.Sprintf(
 			"%d runs of this unit wait for their turn: by how long such runs took lately that of this one comes in "+
 				"about %v, and queue_wait ends it after %v",

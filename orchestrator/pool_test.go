@@ -7,6 +7,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/agent-on-demand/aod/internal/testing/trusted"
+
 	"go.uber.org/goleak"
 
 	"github.com/agent-on-demand/aod/api"
@@ -89,7 +91,7 @@ func TestAPoolFollowsItsUnits(t *testing.T) {
 			return len(s.Waiting) == 2 && !isOld(s.Waiting[0].Container) && !isOld(s.Waiting[1].Container)
 		})
 		within(t, func() bool {
-			refs, err := w.engine.ContainersByLabel(t.Context(), map[string]string{runtime.LabelRun: ""})
+			refs, err := w.engine.ContainersByLabel(trusted.Context(t), map[string]string{runtime.LabelRun: ""})
 			return err == nil && !slices.ContainsFunc(refs, func(r runtime.ContainerRef) bool { return isOld(r.ID) })
 		}, func() string { return "old containers are left" })
 		w.wantWaited(w.await(w.submit(orders{Mark: "b"})))
@@ -97,7 +99,7 @@ func TestAPoolFollowsItsUnits(t *testing.T) {
 	t.Run("what dies while it waits is replaced, and no run gets it", func(t *testing.T) {
 		w := newPoolFixture(t, map[string]int{"worker": 1})
 		dead := w.stocked("worker", 1).Waiting[0]
-		if err := w.engine.Kill(t.Context(), dead.Container); err != nil {
+		if err := w.engine.Kill(trusted.Context(t), dead.Container); err != nil {
 			t.Fatal(err)
 		}
 		record := w.await(w.submit(orders{Mark: "a"}))
@@ -166,7 +168,7 @@ func TestAPoolLeavesNothing(t *testing.T) {
 	going := w.submitTo("asker", orders{Mark: "b", Until: "go"})
 	w.until(going, running)
 	w.stop() // it has emptied the pool: what is left is the run's
-	if refs, err := w.engine.ContainersByLabel(t.Context(), map[string]string{runtime.LabelRun: ""}); err != nil || len(refs) != 1 {
+	if refs, err := w.engine.ContainersByLabel(trusted.Context(t), map[string]string{runtime.LabelRun: ""}); err != nil || len(refs) != 1 {
 		t.Errorf("%v %v", refs, err)
 	}
 	w.start()

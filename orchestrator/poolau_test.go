@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agent-on-demand/aod/internal/testing/trusted"
+
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/orchestrator/spool"
 )
@@ -28,7 +30,7 @@ func TestAWaitingUnitGetsItsCall(t *testing.T) {
 			t.Fatal(err)
 		}
 		input := fmt.Sprintf(`{"prompt":"tell","env":{"MOOD":%q}}`, mood)
-		record, _, err := w.service.Submit(t.Context(), spool.Submission{Unit: "reader", Input: json.RawMessage(input), Files: files})
+		record, _, err := w.service.Submit(trusted.Context(t), spool.Submission{Unit: "reader", Input: json.RawMessage(input), Files: files})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agent-on-demand/aod/internal/testing/trusted"
+
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/orchestrator/spool"
 )
@@ -23,7 +25,7 @@ func (w *fixture) submitDoc(unit, name, content string) string {
 	if err := files.Add("doc", name, strings.NewReader(content), 100); err != nil {
 		w.t.Fatal(err)
 	}
-	record, _, err := w.service.Submit(w.t.Context(), spool.Submission{Unit: unit, Input: encoded(orders{Mark: "doc", File: "copy"}), Files: files})
+	record, _, err := w.service.Submit(trusted.Context(w.t), spool.Submission{Unit: unit, Input: encoded(orders{Mark: "doc", File: "copy"}), Files: files})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -32,7 +34,7 @@ func (w *fixture) submitDoc(unit, name, content string) string {
 
 func (w *fixture) wantCopy(r api.Record, content string) {
 	w.t.Helper()
-	f, _, err := w.service.Files.Open(w.t.Context(), r.ID, "copy")
+	f, _, err := w.service.Files.Open(trusted.Context(w.t), r.ID, "copy")
 	if err != nil {
 		w.t.Fatalf("%v: %s", err, show(r))
 	}

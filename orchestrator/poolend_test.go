@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agent-on-demand/aod/internal/testing/trusted"
+
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/internal/testing/testkit"
@@ -24,7 +26,7 @@ func TestARunInAWaitingSandboxIsEndedAsAnyOther(t *testing.T) {
 			}
 			id := w.submitTo(unit, orders{Mark: "a", Until: "never"})
 			w.until(id, running)
-			if _, err := w.service.Cancel(t.Context(), id, "not wanted"); err != nil {
+			if _, err := w.service.Cancel(trusted.Context(t), id, "not wanted"); err != nil {
 				t.Fatal(err)
 			}
 			if record := w.await(id); record.Outcome != api.WasCancelled || !strings.Contains(record.Error.Message, "not wanted") {
@@ -35,7 +37,7 @@ func TestARunInAWaitingSandboxIsEndedAsAnyOther(t *testing.T) {
 				w.awaitPoolUnit(unit, "one has waited for longer than the run may take", func(s api.PoolUnit) bool {
 					return len(s.Waiting) > 0 && time.Since(s.Waiting[0].Since) > limit
 				})
-				record, _, err := w.service.Submit(t.Context(), spool.Submission{Unit: unit, Input: encoded(o), Timeout: limit})
+				record, _, err := w.service.Submit(trusted.Context(t), spool.Submission{Unit: unit, Input: encoded(o), Timeout: limit})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -69,11 +71,11 @@ func TestAnAttemptsSandboxGoesBeforeTheNextOne(t *testing.T) {
 	id := w.submit(orders{Mark: "a", Until: "go"})
 	w.until(id, func(r api.Record) bool { return running(r) && w.starts("a") == 1 })
 	w.breaks("Remove", passes{away}) // once: it goes before the run is out of retries
-	if err := w.engine.Kill(t.Context(), first.Container); err != nil {
+	if err := w.engine.Kill(trusted.Context(t), first.Container); err != nil {
 		t.Fatal(err)
 	}
 	w.until(id, func(r api.Record) bool { return running(r) && len(r.Attempts) == 1 && w.starts("a") == 2 })
-	if refs, _ := w.engine.ContainersByLabel(t.Context(), map[string]string{runtime.LabelRun: first.ID}); len(refs) > 0 {
+	if refs, _ := w.engine.ContainersByLabel(trusted.Context(t), map[string]string{runtime.LabelRun: first.ID}); len(refs) > 0 {
 		t.Errorf("left beside the next attempt: %v", refs)
 	}
 	w.open("go")

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agent-on-demand/aod/internal/testing/trusted"
+
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/orchestrator/pool"
 )
@@ -43,7 +45,7 @@ func TestWhatWasWrittenBeforeTheClaimBelongsToTheRun(t *testing.T) {
 // lines are those of a run's log.
 func (w *fixture) lines(id string) (lines []string) {
 	w.t.Helper()
-	for entry, err := range w.service.Feed.Log(w.t.Context(), id, api.LogFilter{}) {
+	for entry, err := range w.service.Feed.Log(trusted.Context(w.t), id, api.LogFilter{}) {
 		if err != nil {
 			w.t.Fatal(err)
 		}

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/agent-on-demand/aod/internal/testing/trusted"
+
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/orchestrator/pool"
@@ -64,7 +66,7 @@ func TestAProgramThatEndsBeforeItHasItsRun(t *testing.T) {
 			waiting := w.awaitPoolUnit(unit, "one waits", func(s api.PoolUnit) bool { return len(s.Waiting) > 0 }).Waiting[0]
 			w.remember()
 			w.claiming(func() {
-				if err := w.engine.Kill(t.Context(), waiting.Container); err != nil {
+				if err := w.engine.Kill(trusted.Context(t), waiting.Container); err != nil {
 					t.Error(err)
 				}
 				if unit == "asker" { // whose request goes with it
@@ -85,7 +87,7 @@ func TestAProgramThatEndsBeforeItHasItsRun(t *testing.T) {
 		w.remember()
 		w.claiming(func() {
 			w.breaks("Remove", fault.New(fault.Unavailable, "the engine is away"))
-			if err := w.engine.Kill(t.Context(), waiting.Container); err != nil {
+			if err := w.engine.Kill(trusted.Context(t), waiting.Container); err != nil {
 				t.Error(err)
 			}
 			api := w.warmed(waiting.ID).API
@@ -97,7 +99,7 @@ func TestAProgramThatEndsBeforeItHasItsRun(t *testing.T) {
 		w.breaks("Remove", nil)
 		w.open("z")
 		w.wantCold(w.await(id))
-		if refs, _ := w.engine.ContainersByLabel(t.Context(), map[string]string{runtime.LabelRun: waiting.ID}); len(refs) > 0 {
+		if refs, _ := w.engine.ContainersByLabel(trusted.Context(t), map[string]string{runtime.LabelRun: waiting.ID}); len(refs) > 0 {
 			t.Errorf("left: %v", refs)
 		}
 	})
@@ -122,7 +124,7 @@ func TestTheLogBehindARefusedSandboxIsWholeAfterARestart(t *testing.T) {
 	waiting := w.asking()
 	w.remember()
 	w.claiming(func() {
-		if err := w.engine.Kill(t.Context(), waiting.Container); err != nil {
+		if err := w.engine.Kill(trusted.Context(t), waiting.Container); err != nil {
 			t.Error(err)
 		}
 		api := w.warmed(waiting.ID).API

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agent-on-demand/aod/internal/testing/trusted"
+
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/internal/testing/testkit"
 	"github.com/agent-on-demand/aod/orchestrator/pool"
@@ -34,7 +36,7 @@ func (w *fixture) dieClaiming(unit string, m claimed, o orders, limit time.Durat
 	blocker := w.submitTo(unit, orders{Mark: "blocker", Until: "free"})
 	w.until(blocker, running)
 	w.awaitPoolUnit(unit, "one has waited", func(s api.PoolUnit) bool { return len(s.Waiting) > 0 && time.Since(s.Waiting[0].Since) > limit })
-	record, _, err := w.service.Submit(w.t.Context(), spool.Submission{Unit: unit, Input: encoded(o), Timeout: limit})
+	record, _, err := w.service.Submit(trusted.Context(w.t), spool.Submission{Unit: unit, Input: encoded(o), Timeout: limit})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -60,12 +62,12 @@ func (w *fixture) suppose(id string, waiting *pool.Sandbox, m claimed) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	left, err := s.store.Runs.Unfinished(w.t.Context())
+	left, err := s.store.Runs.Unfinished(trusted.Context(w.t))
 	if err != nil {
 		w.t.Fatal(err)
 	}
 	row := left[slices.IndexFunc(left, func(r store.Run) bool { return r.ID == id })]
-	j, err := newRecovery(s, nil).restore(w.t.Context(), row)
+	j, err := newRecovery(s, nil).restore(trusted.Context(w.t), row)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -114,7 +116,7 @@ func TestAClaimOutlivesItsProcess(t *testing.T) {
 			if kept := record.Container.ID == waiting.Runtime.ID(); kept != c.keeps {
 				t.Errorf("the waiting sandbox is the run's: %v: %s", kept, show(record))
 			}
-			if refs, _ := w.engine.ContainersByLabel(t.Context(), map[string]string{runtime.LabelRun: waiting.ID}); len(refs) > 0 {
+			if refs, _ := w.engine.ContainersByLabel(trusted.Context(t), map[string]string{runtime.LabelRun: waiting.ID}); len(refs) > 0 {
 				t.Errorf("left: %v", refs)
 			}
 		})
@@ -160,7 +162,7 @@ func TestAClaimOutlivesItsProcess(t *testing.T) {
 		w.stop()
 		w.open("go")
 		within(t, func() bool {
-			state, err := w.engine.Inspect(t.Context(), record.Container.ID)
+			state, err := w.engine.Inspect(trusted.Context(t), record.Container.ID)
 			return err == nil && state.Status == runtime.StatusExited
 		}, func() string { return "the program didn't end" })
 		w.start()

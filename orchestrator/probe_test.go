@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agent-on-demand/aod/internal/testing/trusted"
+
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/capsule"
 	"github.com/agent-on-demand/aod/capsule/contract"
@@ -118,7 +120,7 @@ func (p *probe) request(script string) Request {
 // run runs the script to its end; a fault of AOD's fails the test.
 func (p *probe) run(script string) api.Record {
 	p.t.Helper()
-	record, err := p.submit(p.t.Context(), p.request(script))
+	record, err := p.submit(trusted.Context(p.t), p.request(script))
 	if err != nil {
 		p.t.Fatal(err)
 	}
@@ -157,7 +159,7 @@ func (p *probe) logs(script string) (string, api.Record) {
 	var lines logLines
 	req := p.request(script + "\necho '{}' > /io/output.json\n")
 	req.Observe = lines.add
-	record, err := p.submit(p.t.Context(), req)
+	record, err := p.submit(trusted.Context(p.t), req)
 	if err != nil {
 		p.t.Fatal(err)
 	}

@@ -15,6 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agent-on-demand/aod/internal/testing/trusted"
+
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/agent-on-demand/aod/api"
@@ -121,7 +123,7 @@ func (w *fixture) settled(id string) []api.Push {
 	var all []api.Push
 	within(w.t, func() bool {
 		var err error
-		if all, err = w.pushes().Pushes(w.t.Context(), id); err != nil {
+		if all, err = w.pushes().Pushes(trusted.Context(w.t), id); err != nil {
 			w.t.Fatal(err)
 		}
 		return !slices.ContainsFunc(all, func(p api.Push) bool { return p.Deliveries.Waiting > 0 })
@@ -136,16 +138,16 @@ func TestARunTellsItsReceivers(t *testing.T) {
 	w := newTelling(t, func(s *settings) {
 		s.Logger = slog.New(slog.NewJSONHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	})
-	record, _, err := w.service.Submit(w.pushes().WithTargets(t.Context(), []api.PushConfig{h.config("a"), h.config("b")}), spool.Submission{Unit: "worker", Input: encoded(orders{Mark: "a", Until: "gate"})})
+	record, _, err := w.service.Submit(w.pushes().WithTargets(trusted.Context(t), []api.PushConfig{h.config("a"), h.config("b")}), spool.Submission{Unit: "worker", Input: encoded(orders{Mark: "a", Until: "gate"})})
 	if err != nil {
 		t.Fatal(err)
 	}
 	w.until(record.ID, running)
-	late, err := w.pushes().CreatePush(t.Context(), record.ID, h.config("late"))
+	late, err := w.pushes().CreatePush(trusted.Context(t), record.ID, h.config("late"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := w.pushes().DeletePush(t.Context(), record.ID, "b"); err != nil {
+	if err := w.pushes().DeletePush(trusted.Context(t), record.ID, "b"); err != nil {
 		t.Fatal(err)
 	}
 	gone := len(h.told("/b"))
@@ -206,7 +208,7 @@ func TestPushesGoOnAfterARestart(t *testing.T) {
 	h, hold := newHook(t), make(chan struct{})
 	h.holding(hold)
 	w := newTelling(t)
-	record, _, err := w.service.Submit(w.pushes().WithTargets(t.Context(), []api.PushConfig{h.config("a")}), spool.Submission{Unit: "worker", Input: encoded(orders{Mark: "a", Until: "gate"})})
+	record, _, err := w.service.Submit(w.pushes().WithTargets(trusted.Context(t), []api.PushConfig{h.config("a")}), spool.Submission{Unit: "worker", Input: encoded(orders{Mark: "a", Until: "gate"})})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -232,7 +234,7 @@ func TestADeadReceiverHarmsNoRun(t *testing.T) {
 	t.Cleanup(h.Close) // its port would be another's, if it was closed before
 	dead := h.config("a")
 	w := newTelling(t)
-	record, _, err := w.service.Submit(w.pushes().WithTargets(t.Context(), []api.PushConfig{dead}), spool.Submission{Unit: "worker", Input: encoded(orders{Mark: "a"})})
+	record, _, err := w.service.Submit(w.pushes().WithTargets(trusted.Context(t), []api.PushConfig{dead}), spool.Submission{Unit: "worker", Input: encoded(orders{Mark: "a"})})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -251,7 +253,7 @@ func TestAPushIsRefused(t *testing.T) {
 	w := newTelling(t)
 	id := w.submit(orders{Mark: "a"})
 	w.await(id)
-	ctx := t.Context()
+	ctx := trusted.Context(t)
 	bad := h.config("a")
 	bad.URL = "https://127.0.0.1/canary"
 	_, err := w.pushes().CreatePush(ctx, id, bad)

@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agent-on-demand/aod/internal/testing/trusted"
+
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/orchestrator/feature/pushes"
 	"github.com/agent-on-demand/aod/orchestrator/store"
@@ -80,7 +82,7 @@ func TestNoKillLosesADelivery(t *testing.T) {
 		_ = child.Wait()
 	}
 	db := openStore(t, path)
-	ctx, stop := context.WithCancel(t.Context())
+	ctx, stop := context.WithCancel(trusted.Context(t))
 	done := make(chan struct{})
 	go func() { defer close(done); deliverFrom(ctx, db, strconv.Itoa(kills)) }()
 	t.Cleanup(func() { stop(); <-done })
@@ -104,11 +106,11 @@ func fillWithPushes(t *testing.T, path string, h *hook, runs, events int) (ids [
 		c := h.config(strconv.Itoa(i))
 		p := store.Push{Run: id, ID: c.ID, URL: c.URL, Host: "canary-hook.example", CreatedAt: time.Now()}
 		row := store.Run{ID: id, Unit: "u", Kind: "capsule", Root: id, State: "running", CreatedAt: time.Now(), Record: []byte("{}"), With: []store.WithRun{p}}
-		if err := db.Runs.Insert(t.Context(), row, store.Key{}); err != nil {
+		if err := db.Runs.Insert(trusted.Context(t), row, store.Key{}); err != nil {
 			t.Fatal(err)
 		}
 		for range events {
-			if err := db.Events.Append(t.Context(), id, newEvent(time.Now(), api.ArtifactEvent{ID: "a"})); err != nil {
+			if err := db.Events.Append(trusted.Context(t), id, newEvent(time.Now(), api.ArtifactEvent{ID: "a"})); err != nil {
 				t.Fatal(err)
 			}
 		}

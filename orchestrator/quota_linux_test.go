@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agent-on-demand/aod/internal/testing/trusted"
+
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/capsule"
 	"github.com/agent-on-demand/aod/capsule/contract"
@@ -78,7 +80,7 @@ func TestTheKernelKeepsTheDiskLimit(t *testing.T) {
 			}
 			home, out := filepath.Join(disk, "home"), filepath.Join(disk, c.name)
 			o := newLocal(t, container.New(keeping{fake}, container.Options{Limits: limits}), Options{Home: home, Limits: limits})
-			ended, err := o.Run(t.Context(), Request{
+			ended, err := o.Run(trusted.Context(t), Request{
 				Request: run.Request{Unit: unit.Of(loaded), Input: input, Files: []run.InputFile{{Field: "script", Path: script}}, Timeout: time.Minute},
 				OutDir:  out,
 			})

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agent-on-demand/aod/internal/testing/trusted"
+
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/orchestrator/readiness"
 	"github.com/agent-on-demand/aod/runtime"
@@ -16,7 +18,7 @@ func TestAnEngineThatHangsIsToldAsOneThatIsSilent(t *testing.T) {
 	w := newFixture(t)
 	hung := make(chan struct{})
 	w.hang("Probe", hung)
-	ctx, cancel := context.WithTimeoutCause(t.Context(), time.Millisecond, runtime.Silent(readiness.ProbeTime))
+	ctx, cancel := context.WithTimeoutCause(trusted.Context(t), time.Millisecond, runtime.Silent(readiness.ProbeTime))
 	defer cancel()
 	err := w.service.askKinds(ctx) // the probe's time is over
 	close(hung)

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agent-on-demand/aod/internal/testing/trusted"
+
 	"github.com/agent-on-demand/aod/api"
 )
 
@@ -17,7 +19,7 @@ func TestARunIsToldOfAQueueThatIsTooLong(t *testing.T) {
 	w.service.recent.Since = time.Now().Add(-10 * time.Minute) // one run in ten minutes
 	first, second := w.submit(orders{}), w.submit(orders{})
 	warnings := func(id string) string {
-		record, err := w.service.Runs.Get(t.Context(), id)
+		record, err := w.service.Runs.Get(trusted.Context(t), id)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -30,7 +32,7 @@ func TestARunIsToldOfAQueueThatIsTooLong(t *testing.T) {
 		t.Errorf("warnings of a run behind another: %q", got)
 	}
 	defer w.open("end")
-	stats, err := w.service.Figures.Stats(t.Context())
+	stats, err := w.service.Figures.Stats(trusted.Context(t))
 	if err != nil || stats.Busy != 1 || stats.Queued != 2 || len(stats.Units) != 1 || stats.Units[0].Live[api.Queued] != 2 || stats.Units[0].Live["running"] != 1 {
 		t.Errorf("%+v, %v", stats, err)
 	}

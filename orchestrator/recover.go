@@ -17,6 +17,7 @@ import (
 	"github.com/agent-on-demand/aod/orchestrator/records"
 	"github.com/agent-on-demand/aod/orchestrator/run"
 	"github.com/agent-on-demand/aod/orchestrator/store"
+	"github.com/agent-on-demand/aod/orchestrator/units"
 )
 
 // recovery takes in the runs that an earlier process did not finish. The runs of a tree share one call tree.
@@ -158,6 +159,7 @@ func (r *recovery) restore(ctx context.Context, row store.Run) (*job, error) {
 func (r *recovery) restoreUnit(ctx context.Context, to *run.Run, timeout time.Duration, input []byte) error {
 	u, err := r.service.Units.Version(ctx, to.Record.Unit, to.Record.Version)
 	if err == nil {
+		to.Units = units.CallsOf(to.Units, u)
 		to.Unit, to.Limits = u, run.Request{Unit: u, Timeout: timeout}.Limits(r.service.opts.Limits)
 	}
 	if to.Record.Outcome != "" {

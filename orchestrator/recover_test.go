@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agent-on-demand/aod/internal/testing/trusted"
+
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/orchestrator/spool"
@@ -36,7 +38,7 @@ func TestServiceRecovers(t *testing.T) {
 		w.stop()
 		w.open("go")
 		within(t, func() bool {
-			refs, _ := w.engine.ContainersByLabel(t.Context(), map[string]string{runtime.LabelRun: id})
+			refs, _ := w.engine.ContainersByLabel(trusted.Context(t), map[string]string{runtime.LabelRun: id})
 			return len(refs) == 1 && refs[0].State == "exited"
 		}, func() string { return "the program didn't end" })
 		w.start()
@@ -57,7 +59,7 @@ func TestServiceRecovers(t *testing.T) {
 		id := w.submit(orders{Mark: "a", Until: "go"})
 		w.until(id, running)
 		w.stop()
-		if err := runtime.RemoveAll(t.Context(), w.engine, id, w.service.home.Owner); err != nil {
+		if err := runtime.RemoveAll(trusted.Context(t), w.engine, id, w.service.home.Owner); err != nil {
 			t.Fatal(err)
 		}
 		w.start()
@@ -101,7 +103,7 @@ func TestServiceRecovers(t *testing.T) {
 		w.open("go")
 		w.wantOnce(first, "a")
 		w.wantOnce(second, "b")
-		if _, _, err := w.service.Submit(t.Context(), spool.Submission{Unit: "worker"}); !fault.Is(err, fault.Input) {
+		if _, _, err := w.service.Submit(trusted.Context(t), spool.Submission{Unit: "worker"}); !fault.Is(err, fault.Input) {
 			t.Errorf("the new contract isn't in force: %v", err)
 		}
 	})
@@ -114,17 +116,17 @@ func TestServiceRecovers(t *testing.T) {
 		if err := os.Chtimes(filepath.Join(w.opts.Home, "runs", "stray"), old, old); err != nil {
 			t.Fatal(err)
 		}
-		image, err := w.engine.Image(t.Context(), dockertest.Image)
+		image, err := w.engine.Image(trusted.Context(t), dockertest.Image)
 		if err != nil {
 			t.Fatal(err)
 		}
 		stray := runtime.ContainerSpec{Image: image.ID, Labels: map[string]string{runtime.LabelOwner: w.service.home.Owner, runtime.LabelRun: "stray"}}
-		if _, err := w.engine.Create(t.Context(), stray); err != nil {
+		if _, err := w.engine.Create(trusted.Context(t), stray); err != nil {
 			t.Fatal(err)
 		}
 		w.start()
 		within(t, func() bool {
-			refs, _ := w.engine.ContainersByLabel(t.Context(), map[string]string{runtime.LabelRun: ""})
+			refs, _ := w.engine.ContainersByLabel(trusted.Context(t), map[string]string{runtime.LabelRun: ""})
 			strays, _ := filepath.Glob(filepath.Join(w.opts.Home, "runs", "*"))
 			return len(refs)+len(strays) == 0
 		}, func() string { return "strays are left" })
@@ -139,7 +141,7 @@ func (w *fixture) wantOnce(id, mark string) {
 		w.t.Errorf("started %d times: %s", w.starts(mark), show(record))
 	}
 	n := 0
-	for _, err := range w.service.Feed.Log(w.t.Context(), id, api.LogFilter{}) {
+	for _, err := range w.service.Feed.Log(trusted.Context(w.t), id, api.LogFilter{}) {
 		if err != nil {
 			w.t.Error(err)
 		}
@@ -161,7 +163,7 @@ func (w *fixture) wantOnce(id, mark string) {
 
 func (w *fixture) events(id string, after int64) []api.Event {
 	var events []api.Event
-	for e, err := range w.service.Feed.Events(w.t.Context(), id, after) {
+	for e, err := range w.service.Feed.Events(trusted.Context(w.t), id, after) {
 		if err != nil {
 			w.t.Error(err)
 			break
@@ -182,7 +184,7 @@ func TestServiceEventsResume(t *testing.T) {
 			w.open("go")
 		}
 		var last api.Event
-		for e, err := range w.service.Feed.Events(t.Context(), id, after) {
+		for e, err := range w.service.Feed.Events(trusted.Context(t), id, after) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -197,7 +199,7 @@ func TestServiceEventsResume(t *testing.T) {
 	if !slices.IsSorted(seen) || len(seen) != int(after) {
 		t.Errorf("seen %v", seen)
 	}
-	ctx, cancel := context.WithCancel(t.Context())
+	ctx, cancel := context.WithCancel(trusted.Context(t))
 	cancel()
 	for _, err := range w.service.Feed.Events(ctx, "nobody", 0) {
 		if err == nil {

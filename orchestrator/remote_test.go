@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agent-on-demand/aod/internal/testing/trusted"
+
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/internal/testing/testkit"
@@ -29,7 +31,7 @@ echo '{"file":"a/b/twice"}' > /io/output.json`)
 	data := t.TempDir() + "/data"
 	write(t, data, strings.Repeat("0123456789abcdef", 64<<10))
 	req.Files = append(req.Files, run.InputFile{Field: "data", Path: data})
-	record, err := p.submit(t.Context(), req)
+	record, err := p.submit(trusted.Context(t), req)
 	if err != nil || record.Outcome != api.Success || len(record.Files) != 1 || record.Files[0].SizeBytes != 2<<20 {
 		t.Fatalf("%v\n%s", err, show(record))
 	}
@@ -65,7 +67,7 @@ func TestAnEngineElsewhereRefusesSecretsAndEgress(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := newRemoteProbe(t, c.agent)
-			record, err := p.submit(t.Context(), p.request("true"))
+			record, err := p.submit(trusted.Context(t), p.request("true"))
 			if !fault.Is(err, fault.Unsupported) || !strings.Contains(err.Error(), c.says) || !strings.Contains(fault.Public(err).Hint, "an engine on this machine") {
 				t.Errorf("%v\n%s", err, show(record))
 			}

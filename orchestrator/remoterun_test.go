@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agent-on-demand/aod/internal/testing/trusted"
+
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/agent-on-demand/aod/api"
@@ -51,14 +53,14 @@ func TestAnAgentElsewhereIsAUnit(t *testing.T) {
 	})
 	t.Run("what breaks its contract doesn't reach the agent", func(t *testing.T) {
 		before := len(agent.requests())
-		_, _, err := w.service.Submit(t.Context(), spool.Submission{Unit: "words", Input: json.RawMessage(`{"text":1}`)})
+		_, _, err := w.service.Submit(trusted.Context(t), spool.Submission{Unit: "words", Input: json.RawMessage(`{"text":1}`)})
 		if !fault.Is(err, fault.Input) || len(agent.requests()) != before {
 			t.Errorf("%v, %d requests", err, len(agent.requests()))
 		}
 	})
 	t.Run("a rerun asks again, as another run", func(t *testing.T) {
 		first := w.newest()
-		record, _, err := w.service.Rerun(t.Context(), first.ID, "", api.Rerun{})
+		record, _, err := w.service.Rerun(trusted.Context(t), first.ID, "", api.Rerun{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -69,7 +71,7 @@ func TestAnAgentElsewhereIsAUnit(t *testing.T) {
 		}
 	})
 	t.Run("what a run is about goes before what the unit says, and no user is told", func(t *testing.T) {
-		record, _, err := w.service.Submit(t.Context(), spool.Submission{
+		record, _, err := w.service.Submit(trusted.Context(t), spool.Submission{
 			Unit: "words", Input: json.RawMessage(`{"text":"a b c"}`),
 			Metadata: map[string]string{"mode": "DEMO", "risk_tier": "high", "workflow_id": "w", "stage_id": "s", "user_id": "ada"},
 		})
@@ -90,7 +92,7 @@ func TestAnAgentElsewhereIsAUnit(t *testing.T) {
 	})
 	t.Run("the trace that the run belongs to goes on in the agent", func(t *testing.T) {
 		const trace = "4bf92f3577b34da6a3ce929d0e0e4736"
-		record, _, err := w.service.Submit(t.Context(), spool.Submission{
+		record, _, err := w.service.Submit(trusted.Context(t), spool.Submission{
 			Unit: "words", Input: json.RawMessage(`{"text":"a"}`), TraceParent: "00-" + trace + "-00f067aa0ba902b7-01",
 		})
 		if err != nil {
@@ -106,7 +108,7 @@ func TestAnAgentElsewhereIsAUnit(t *testing.T) {
 		}
 	})
 	t.Run("it stands among the units, without an image", func(t *testing.T) {
-		info, err := w.service.Units.Show(t.Context(), "words")
+		info, err := w.service.Units.Show(trusted.Context(t), "words")
 		if err != nil || info.Kind != "remote" || info.Image != "" || info.Version == "" || !strings.Contains(string(info.OutputSchema), "words") {
 			t.Errorf("%+v %v", info, err)
 		}
@@ -122,7 +124,7 @@ func TestAnAgentElsewhereIsAUnit(t *testing.T) {
 // newest returns the run that was accepted last.
 func (w *fixture) newest() api.Record {
 	w.t.Helper()
-	page, err := w.service.Runs.List(w.t.Context(), api.Filter{Limit: 1})
+	page, err := w.service.Runs.List(trusted.Context(w.t), api.Filter{Limit: 1})
 	if err != nil || len(page.Runs) != 1 {
 		w.t.Fatal(page, err)
 	}
@@ -150,7 +152,7 @@ func TestWhatAnAgentElsewhereTellsIsBounded(t *testing.T) {
 	long := strings.Repeat("x", 3000)
 	w, agent := newFarFixture(t, "  stream: true\n")
 	progressed := func(id string) (all []api.ProgressEvent) {
-		for event, err := range w.service.Feed.Events(t.Context(), id, 0) {
+		for event, err := range w.service.Feed.Events(trusted.Context(t), id, 0) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -262,7 +264,7 @@ func TestACallElsewhereIsBrokenOff(t *testing.T) {
 		})
 		id := w.ask("a")
 		within(t, func() bool { return len(agent.requests()) == 1 }, func() string { return "it wasn't asked" })
-		if _, err := w.service.Cancel(t.Context(), id, "because"); err != nil {
+		if _, err := w.service.Cancel(trusted.Context(t), id, "because"); err != nil {
 			t.Fatal(err)
 		}
 		if record := w.await(id); record.Outcome != api.WasCancelled || !strings.Contains(record.Error.Message, "because") {
@@ -275,7 +277,7 @@ func TestACallElsewhereIsBrokenOff(t *testing.T) {
 		agent.answers(hangs)
 		id := w.submitScript(script{Mark: "a", Calls: []script{{Target: "words"}}})
 		within(t, func() bool { return len(agent.requests()) == 1 }, func() string { return "it wasn't asked" })
-		if _, err := w.service.Cancel(t.Context(), id, ""); err != nil {
+		if _, err := w.service.Cancel(trusted.Context(t), id, ""); err != nil {
 			t.Fatal(err)
 		}
 		if record := w.await(id); record.Outcome != api.WasCancelled {

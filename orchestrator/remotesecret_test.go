@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agent-on-demand/aod/internal/testing/trusted"
+
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/capsule/outside"
@@ -99,7 +101,7 @@ func TestAnUploadGetsNoSecret(t *testing.T) {
 			_, _ = out.Write([]byte(content))
 		}
 		_ = out.Close()
-		_, _, err := w.service.Units.Put(t.Context(), "uploaded", &archive)
+		_, _, err := w.service.Units.Put(trusted.Context(t), "uploaded", &archive)
 		return err
 	}
 	if err := upload("  auth: {secret: token}\n"); !fault.Is(err, fault.Forbidden) {
@@ -114,7 +116,7 @@ func TestAnUploadGetsNoSecret(t *testing.T) {
 	if err := upload(""); err != nil {
 		t.Fatal(err)
 	}
-	record, _, err := w.service.Submit(t.Context(), spool.Submission{Unit: "uploaded"})
+	record, _, err := w.service.Submit(trusted.Context(t), spool.Submission{Unit: "uploaded"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agent-on-demand/aod/internal/testing/trusted"
+
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/capsule"
 	"github.com/agent-on-demand/aod/capsule/contract"
@@ -103,7 +105,7 @@ func (w *fixture) rewind(id string, state api.State) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	row, err := s.store.Runs.Get(w.t.Context(), id)
+	row, err := s.store.Runs.Get(trusted.Context(w.t), id)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -111,7 +113,7 @@ func (w *fixture) rewind(id string, state api.State) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	j := s.lead(w.t.Context(), &run.Run{ID: id, Record: record}, nil, nil)
+	j := s.lead(trusted.Context(w.t), &run.Run{ID: id, Record: record}, nil, nil)
 	if state == api.Completed { // all that came after it is undone
 		j.Record.Transitions = j.Record.Transitions[:len(j.Record.Transitions)-2]
 	}
@@ -121,7 +123,7 @@ func (w *fixture) rewind(id string, state api.State) {
 		w.t.Fatal(err)
 	}
 	stale.Private, stale.Finished = row.Private, false
-	if err := s.store.Runs.Save(w.t.Context(), stale); err != nil {
+	if err := s.store.Runs.Save(trusted.Context(w.t), stale); err != nil {
 		w.t.Fatal(err)
 	}
 	if err := s.Close(); err != nil {
@@ -144,7 +146,7 @@ func TestAnAgentElsewhereServesRunsThatLiveWithTheirCaller(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ended, err := o.Run(t.Context(), Request{Request: run.Request{Unit: unit.Of(c), Input: input}})
+	ended, err := o.Run(trusted.Context(t), Request{Request: run.Request{Unit: unit.Of(c), Input: input}})
 	record := ended.Record
 	if err != nil || record.Outcome != api.Success || string(record.Output) != `{"words":3}` {
 		t.Errorf("%v %s", err, show(record))
@@ -160,7 +162,7 @@ func TestAnAgentElsewhereServesRunsThatLiveWithTheirCaller(t *testing.T) {
 	if err := dead.release(); err != nil {
 		t.Fatal(err)
 	}
-	if swept, err := o.Sweep(t.Context()); err != nil || len(swept) != 1 {
+	if swept, err := o.Sweep(trusted.Context(t)); err != nil || len(swept) != 1 {
 		t.Errorf("swept %v: %v", swept, err)
 	}
 	if err := o.Close(); err != nil {

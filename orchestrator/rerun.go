@@ -19,6 +19,7 @@ import (
 	"github.com/agent-on-demand/aod/capsule"
 	"github.com/agent-on-demand/aod/capsule/contract"
 	"github.com/agent-on-demand/aod/capsule/unit"
+	"github.com/agent-on-demand/aod/internal/access"
 	"github.com/agent-on-demand/aod/orchestrator/keys"
 	"github.com/agent-on-demand/aod/orchestrator/run"
 	"github.com/agent-on-demand/aod/orchestrator/spool"
@@ -38,7 +39,7 @@ func (s *Service) Rerun(
 		return api.Record{}, false, err
 	}
 	defer func() { err = errors.Join(err, files.Remove()) }()
-	k := keys.OfRerun(id, key, from)
+	k := keys.OfRerun(access.OwnerOf(ctx), id, key, from)
 	if record, joined, err = s.join(ctx, k); joined || err != nil {
 		return record, joined, err
 	}

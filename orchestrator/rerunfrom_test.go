@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agent-on-demand/aod/internal/testing/trusted"
+
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/agent-on-demand/aod/api"
@@ -13,7 +15,7 @@ import (
 
 func (w *fixture) rerunFrom(id string, from api.Rerun) api.Record {
 	w.t.Helper()
-	record, _, err := w.service.Rerun(w.t.Context(), id, "", from)
+	record, _, err := w.service.Rerun(trusted.Context(w.t), id, "", from)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -88,11 +90,11 @@ output: {file: "${{ state.f }}"}
 	if again.Outcome != api.Success || w.starts("a") != 1 || w.starts("b") != 2 {
 		t.Fatalf("record %s", show(again))
 	}
-	state, err := w.service.Flows.State(t.Context(), again.ID)
+	state, err := w.service.Flows.State(trusted.Context(t), again.ID)
 	if err != nil || len(state.Files) != 1 {
 		t.Fatalf("%+v, %v", state, err)
 	}
-	f, _, err := w.service.Flows.OpenStateFile(t.Context(), again.ID, state.Files[0].Name)
+	f, _, err := w.service.Flows.OpenStateFile(trusted.Context(t), again.ID, state.Files[0].Name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,7 +123,7 @@ func TestRerunsThatCanNotBe(t *testing.T) {
 		"of failures with an object": {first.ID, api.Rerun{From: api.RerunFailed, Set: json.RawMessage(`{}`)}, fault.BadRequest, "nothing can be set"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, _, err := w.service.Rerun(t.Context(), c.id, "", c.from)
+			_, _, err := w.service.Rerun(trusted.Context(t), c.id, "", c.from)
 			if !fault.Is(err, c.kind) || !strings.Contains(err.Error(), c.says) {
 				t.Errorf("%v", err)
 			}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"testing"
 
+	"github.com/agent-on-demand/aod/internal/testing/trusted"
+
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/agent-on-demand/aod/api"
@@ -21,13 +23,13 @@ func TestWhatIsSentAgainIsHeardOnceUntilItsAnswerWasDelivered(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := messagesOf(p.service).Say(t.Context(), id, once, api.MessageEvent{ID: "m", Parts: []api.Part{{Text: text}}}, nil); err != nil {
+		if _, err := messagesOf(p.service).Say(trusted.Context(t), id, once, api.MessageEvent{ID: "m", Parts: []api.Part{{Text: text}}}, nil); err != nil {
 			t.Error(err)
 		}
 	}
 	told := func(want bool) {
 		t.Helper()
-		if got, err := p.service.Resends.WasTold(t.Context(), id, "digest"); err != nil || got != want {
+		if got, err := p.service.Resends.WasTold(trusted.Context(t), id, "digest"); err != nil || got != want {
 			t.Errorf("it was told: %v, want %v: %v", got, want, err)
 		}
 	}
@@ -40,7 +42,7 @@ func TestWhatIsSentAgainIsHeardOnceUntilItsAnswerWasDelivered(t *testing.T) {
 	say("another", "second")
 	for _, digest := range []string{"dig", "digest"} { // the first is another one's beginning
 		told(true)
-		if err := p.service.Resends.Delivered(t.Context(), id, digest); err != nil {
+		if err := p.service.Resends.Delivered(trusted.Context(t), id, digest); err != nil {
 			t.Error(err)
 		}
 	}

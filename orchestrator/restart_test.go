@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agent-on-demand/aod/internal/testing/trusted"
+
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/internal/pause"
 	"github.com/agent-on-demand/aod/orchestrator/run"
@@ -116,7 +118,7 @@ func TestAServiceGoesOnWithAKindsRuns(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := service.store.Events.Append(t.Context(), id, newEvent(time.Now(), api.CancelEvent{Reason: "because"})); err != nil {
+		if err := service.store.Events.Append(trusted.Context(t), id, newEvent(time.Now(), api.CancelEvent{Reason: "because"})); err != nil {
 			t.Fatal(err)
 		}
 		if err := service.Close(); err != nil {
@@ -171,11 +173,11 @@ func TestADrainWaitsForARunAndAShutdownDoesNot(t *testing.T) {
 	p := newPlays(t, s)
 	id := p.submit()
 	p.until(id, running)
-	ctx, cancel := context.WithCancel(t.Context())
+	ctx, cancel := context.WithCancel(trusted.Context(t))
 	done := make(chan struct{})
 	go func() { p.service.Shutdown(ctx, true); close(done) }()
-	within(t, func() bool { return p.service.Admits(p.t.Context()) != nil }, func() string { return "it goes on admitting" })
-	if _, _, err := p.service.Submit(t.Context(), spool.Submission{Unit: "worker"}); err == nil {
+	within(t, func() bool { return p.service.Admits(trusted.Context(p.t)) != nil }, func() string { return "it goes on admitting" })
+	if _, _, err := p.service.Submit(trusted.Context(t), spool.Submission{Unit: "worker"}); err == nil {
 		t.Error("a run is admitted while the service stops")
 	}
 	if pause.Over(done) {
@@ -208,7 +210,7 @@ func TestWhatWaitsHearsThatNothingNewIsToBegin(t *testing.T) {
 	p := newPlays(t, s)
 	id := p.submit()
 	p.until(id, running)
-	p.service.Shutdown(t.Context(), false) // its patience doesn't end
+	p.service.Shutdown(trusted.Context(t), false) // its patience doesn't end
 	if err := <-heard; err == nil || err.Error() != runtime.ErrDetach.Error() {
 		t.Errorf("heard %v", err)
 	}

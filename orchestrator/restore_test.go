@@ -14,6 +14,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agent-on-demand/aod/internal/testing/trusted"
+
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/internal/testing/fuzzbound"
 	"github.com/agent-on-demand/aod/orchestrator/backup"
@@ -93,7 +95,7 @@ func TestAChangedBackupIsRefused(t *testing.T) {
 	w := newFixture(t)
 	id := w.await(w.submit(orders{Mark: "a", File: "out.txt", Lines: 2})).ID
 	file := filepath.Join(t.TempDir(), "backup")
-	report, err := backup.Write(t.Context(), w.opts.Home, backup.Target{File: file}, "test")
+	report, err := backup.Write(trusted.Context(t), w.opts.Home, backup.Target{File: file}, "test")
 	if err != nil || report.Runs != 1 {
 		t.Fatalf("%+v, %v", report, err)
 	}
@@ -154,7 +156,7 @@ func TestAChangedBackupIsRefused(t *testing.T) {
 			if err := os.WriteFile(bad, packed(t, c.entries...), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			_, err := backup.Restore(t.Context(), filepath.Join(data, "server"), bad, true)
+			_, err := backup.Restore(trusted.Context(t), filepath.Join(data, "server"), bad, true)
 			if !fault.Is(err, c.kind) || !strings.Contains(fault.Public(err).Msg, c.says) {
 				t.Errorf("%s: %v", fault.KindOf(err), err)
 			}
@@ -169,7 +171,7 @@ func TestAChangedBackupIsRefused(t *testing.T) {
 		if err := os.WriteFile(good, packed(t, whole...), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		done, err := backup.Restore(t.Context(), home, good, false)
+		done, err := backup.Restore(trusted.Context(t), home, good, false)
 		if err != nil || done.Report != report || done.Aside != "" {
 			t.Fatalf("%+v instead of %+v, %v", done, report, err)
 		}
@@ -191,7 +193,7 @@ func FuzzRestore(f *testing.F) {
 			t.Fatal(err)
 		}
 		data := filepath.Join(dir, "data")
-		if _, err := backup.Restore(t.Context(), filepath.Join(data, "server"), file, false); err == nil {
+		if _, err := backup.Restore(trusted.Context(t), filepath.Join(data, "server"), file, false); err == nil {
 			t.Error("it was taken for a backup")
 		}
 		if left, _ := os.ReadDir(data); len(left) != 0 {

@@ -16,6 +16,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agent-on-demand/aod/internal/testing/trusted"
+
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/agent-on-demand/aod/api"
@@ -116,7 +118,7 @@ func (w *fixture) refills(may bool) {
 
 // containers counts what the engine has.
 func (w *fixture) containers() int {
-	refs, err := w.engine.ContainersByLabel(w.t.Context(), map[string]string{runtime.LabelRun: ""})
+	refs, err := w.engine.ContainersByLabel(trusted.Context(w.t), map[string]string{runtime.LabelRun: ""})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -125,7 +127,7 @@ func (w *fixture) containers() int {
 
 // text is a run's log.
 func (w *fixture) text(id string) (lines []string) {
-	for entry, err := range w.service.Feed.Log(w.t.Context(), id, api.LogFilter{}) {
+	for entry, err := range w.service.Feed.Log(trusted.Context(w.t), id, api.LogFilter{}) {
 		if err != nil {
 			w.t.Fatal(err)
 		}
@@ -287,7 +289,7 @@ func TestOneContainerServesAsManyRunsAsItsUnitSays(t *testing.T) {
 		if diff := cmp.Diff([]string{"err of " + mark, "out of " + mark}, w.text(id)); diff != "" {
 			t.Error(diff)
 		}
-		record, _ := w.service.Runs.Get(t.Context(), id)
+		record, _ := w.service.Runs.Get(trusted.Context(t), id)
 		if len(record.Files) != 1 || w.content(record) != "of "+mark {
 			t.Error(show(record))
 		}
@@ -368,13 +370,13 @@ func TestAContainerWhoseRunDidNotEndWellServesNoOther(t *testing.T) {
 			if c.outcome == api.TimedOut {
 				submission.Timeout = 300 * time.Millisecond
 			}
-			accepted, _, err := w.service.Submit(t.Context(), submission)
+			accepted, _, err := w.service.Submit(trusted.Context(t), submission)
 			if err != nil {
 				t.Fatal(err)
 			}
 			if c.outcome == api.WasCancelled {
 				w.until(accepted.ID, running)
-				if _, err := w.service.Cancel(t.Context(), accepted.ID, ""); err != nil {
+				if _, err := w.service.Cancel(trusted.Context(t), accepted.ID, ""); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -400,7 +402,7 @@ func TestWithoutReuseAPostedResultIsNoEnd(t *testing.T) {
 	if record := w.until(id, running); record.Container.Served != 0 {
 		t.Error(show(record))
 	}
-	if _, err := w.service.Cancel(t.Context(), id, ""); err != nil {
+	if _, err := w.service.Cancel(trusted.Context(t), id, ""); err != nil {
 		t.Fatal(err)
 	}
 	if record := w.await(id); record.Outcome != api.WasCancelled {

@@ -12,6 +12,8 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/agent-on-demand/aod/internal/testing/trusted"
+
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/capsule/unit"
@@ -95,13 +97,13 @@ func TestEachRoleOfAKindIsPlayed(t *testing.T) {
 	id := p.submit()
 	p.until(id, running)
 	world := a.world.Load().(run.World)
-	if all := world.Units(t.Context()); len(all) != 1 || all[0].Name != "worker" {
+	if all := world.Units(trusted.Context(t)); len(all) != 1 || all[0].Name != "worker" {
 		t.Errorf("units %v", all)
 	}
-	if u, err := world.Unit(t.Context(), "worker"); err != nil || u.Version == "" {
+	if u, err := world.Unit(trusted.Context(t), "worker"); err != nil || u.Version == "" {
 		t.Errorf("unit %v, %v", u, err)
 	}
-	if _, err := world.Unit(t.Context(), "nobody"); !fault.Is(err, fault.NotFound) {
+	if _, err := world.Unit(trusted.Context(t), "nobody"); !fault.Is(err, fault.NotFound) {
 		t.Errorf("a unit that isn't there: %v", err)
 	}
 	if n, waiting := world.Busy(); n != 1 || len(waiting) != 0 {
@@ -110,24 +112,24 @@ func TestEachRoleOfAKindIsPlayed(t *testing.T) {
 	if live := a.live.Load().(func(string) bool); !live(id) || live("another") {
 		t.Error("what is live is not known to who sweeps")
 	}
-	if info, err := p.service.Units.Show(t.Context(), "worker"); err != nil || info.Image != "image-of-worker" {
+	if info, err := p.service.Units.Show(trusted.Context(t), "worker"); err != nil || info.Image != "image-of-worker" {
 		t.Errorf("%+v, %v", info, err)
 	}
-	if n, err := p.service.Units.StdinLimit(t.Context(), "worker"); err != nil || n != 99 {
+	if n, err := p.service.Units.StdinLimit(trusted.Context(t), "worker"); err != nil || n != 99 {
 		t.Errorf("stdin %d, %v", n, err)
 	}
-	if card, err := p.service.Units.Card(t.Context(), "worker"); err != nil || string(card) != `{"card":1}` {
+	if card, err := p.service.Units.Card(trusted.Context(t), "worker"); err != nil || string(card) != `{"card":1}` {
 		t.Errorf("card %s, %v", card, err)
 	}
 	write(t, filepath.Join(p.opts.Sources[0], "reviewer", "agent.yaml"), "name: reviewer\nkind: agent\nimage: debian\nagent: {command: [cli]}\n")
-	if info, err := p.service.Units.Show(t.Context(), "reviewer"); err != nil || info.Agent == nil || info.Agent.Program == nil || info.Agent.Program.Problem != "reviewer has none" {
+	if info, err := p.service.Units.Show(trusted.Context(t), "reviewer"); err != nil || info.Agent == nil || info.Agent.Program == nil || info.Agent.Program.Problem != "reviewer has none" {
 		t.Errorf("%+v, %v", info.Agent, err)
 	}
-	if err := p.service.Ready(t.Context()); err != nil {
+	if err := p.service.Ready(trusted.Context(t)); err != nil {
 		t.Error(err)
 	}
 	p.service.readiness = readiness.Readiness{} // its answer would count for a second
-	if a.unready = errAway; !errors.Is(p.service.Ready(t.Context()), errAway) {
+	if a.unready = errAway; !errors.Is(p.service.Ready(trusted.Context(t)), errAway) {
 		t.Error("it says that it is ready")
 	}
 	close(gate)
@@ -144,19 +146,19 @@ func TestNoRoleOfAKindIsMissed(t *testing.T) {
 	if pool := p.service.Figures.Pool(); pool.Size != 0 || pool.Units == nil {
 		t.Errorf("pool %+v", pool)
 	}
-	if err := p.service.Ready(t.Context()); err != nil {
+	if err := p.service.Ready(trusted.Context(t)); err != nil {
 		t.Error(err)
 	}
-	if info, err := p.service.Units.Show(t.Context(), "worker"); err != nil || info.Image != "" {
+	if info, err := p.service.Units.Show(trusted.Context(t), "worker"); err != nil || info.Image != "" {
 		t.Errorf("%+v, %v", info, err)
 	}
-	if _, err := p.service.Units.StdinLimit(t.Context(), "worker"); !fault.Is(err, fault.Input) || !strings.Contains(err.Error(), "doesn't read stdin") {
+	if _, err := p.service.Units.StdinLimit(trusted.Context(t), "worker"); !fault.Is(err, fault.Input) || !strings.Contains(err.Error(), "doesn't read stdin") {
 		t.Errorf("stdin: %v", err)
 	}
-	if _, err := p.service.Units.Card(t.Context(), "worker"); !fault.Is(err, fault.Input) || !strings.Contains(err.Error(), "has no model card") {
+	if _, err := p.service.Units.Card(trusted.Context(t), "worker"); !fault.Is(err, fault.Input) || !strings.Contains(err.Error(), "has no model card") {
 		t.Errorf("card: %v", err)
 	}
-	if _, _, err := p.service.Units.Put(t.Context(), "uploaded", uploaded(t, "uploaded")); err != nil {
+	if _, _, err := p.service.Units.Put(trusted.Context(t), "uploaded", uploaded(t, "uploaded")); err != nil {
 		t.Errorf("upload: %v", err)
 	}
 	if record := p.await(p.submit()); record.Outcome != api.Success {
@@ -169,14 +171,14 @@ func TestAKindHasAWordOnUploads(t *testing.T) {
 	a := &able{}
 	p := newPlays(t, a)
 	a.refuses = fault.New(fault.Build, "its image can't be built")
-	if _, _, err := p.service.Units.Put(t.Context(), "uploaded", uploaded(t, "uploaded")); !fault.Is(err, fault.Build) {
+	if _, _, err := p.service.Units.Put(trusted.Context(t), "uploaded", uploaded(t, "uploaded")); !fault.Is(err, fault.Build) {
 		t.Errorf("error %v", err)
 	}
-	if _, err := p.service.Units.Show(t.Context(), "uploaded"); !fault.Is(err, fault.NotFound) {
+	if _, err := p.service.Units.Show(trusted.Context(t), "uploaded"); !fault.Is(err, fault.NotFound) {
 		t.Errorf("it was refused, and is there: %v", err)
 	}
 	a.refuses = nil
-	if info, created, err := p.service.Units.Put(t.Context(), "uploaded", uploaded(t, "uploaded")); err != nil || !created || info.Name != "uploaded" {
+	if info, created, err := p.service.Units.Put(trusted.Context(t), "uploaded", uploaded(t, "uploaded")); err != nil || !created || info.Name != "uploaded" {
 		t.Errorf("%+v, %v, %v", info, created, err)
 	}
 	if got := a.calls("uploaded"); got != "accept accept" { //nolint:dupword // it refused once
@@ -185,10 +187,10 @@ func TestAKindHasAWordOnUploads(t *testing.T) {
 	p.opts.Kinds = run.Kinds{}
 	p.stop()
 	p.start()
-	if _, _, err := p.service.Units.Put(t.Context(), "again", uploaded(t, "again")); !fault.Is(err, fault.Unsupported) {
+	if _, _, err := p.service.Units.Put(trusted.Context(t), "again", uploaded(t, "again")); !fault.Is(err, fault.Unsupported) {
 		t.Errorf("a unit that nobody runs: %v", err)
 	}
-	if _, _, err := p.service.Submit(t.Context(), spool.Submission{Unit: "worker"}); !fault.Is(err, fault.Unsupported) {
+	if _, _, err := p.service.Submit(trusted.Context(t), spool.Submission{Unit: "worker"}); !fault.Is(err, fault.Unsupported) {
 		t.Errorf("a run that nobody makes: %v", err)
 	}
 }
@@ -251,7 +253,7 @@ func TestTheEventsOfARetryAreStored(t *testing.T) {
 	id := p.submit()
 	p.await(id)
 	var types []string
-	for event, err := range p.service.Feed.Events(t.Context(), id, 0) {
+	for event, err := range p.service.Feed.Events(trusted.Context(t), id, 0) {
 		if err != nil {
 			t.Fatal(err)
 		}

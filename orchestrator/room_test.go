@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agent-on-demand/aod/internal/testing/trusted"
+
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/handoff"
 	"github.com/agent-on-demand/aod/runtime"
@@ -18,7 +20,7 @@ func TestAHandoffNeedsRoom(t *testing.T) {
 	calls := newChildRuns(w.service.jobs.get(id))
 	call := handoff.Call{Target: &handoff.Unit{Name: "worker"}}
 	w.service.home.Disks = runtime.NewDisks(1<<60, w.opts.Home)
-	if _, err := calls.Start(t.Context(), call); !fault.Is(err, fault.Unavailable) || !strings.Contains(err.Error(), "disk") {
+	if _, err := calls.Start(trusted.Context(t), call); !fault.Is(err, fault.Unavailable) || !strings.Contains(err.Error(), "disk") {
 		t.Errorf("a call: %v", err)
 	}
 	free, err := runtime.FreeBytes(w.opts.Home)
@@ -27,7 +29,7 @@ func TestAHandoffNeedsRoom(t *testing.T) {
 	}
 	w.service.home.Disks = runtime.NewDisks(1, w.opts.Home)
 	call.Files = []handoff.File{{Name: "large", Size: 2 * free}}
-	if _, err := calls.Start(t.Context(), call); !fault.Is(err, fault.Unavailable) || !strings.Contains(err.Error(), "must stay free") {
+	if _, err := calls.Start(trusted.Context(t), call); !fault.Is(err, fault.Unavailable) || !strings.Contains(err.Error(), "must stay free") {
 		t.Errorf("a call with more than there is room for: %v", err)
 	}
 	w.open("refused")
@@ -43,14 +45,14 @@ func TestNothingNewBeginsWithoutRoom(t *testing.T) {
 	if err := w.service.Room(-1); !fault.Is(err, fault.Unavailable) {
 		t.Errorf("an upload: %v", err)
 	}
-	if _, _, err := w.service.Units.Put(t.Context(), "other", new(bytes.Buffer)); !fault.Is(err, fault.Unavailable) {
+	if _, _, err := w.service.Units.Put(trusted.Context(t), "other", new(bytes.Buffer)); !fault.Is(err, fault.Unavailable) {
 		t.Errorf("a unit: %v", err)
 	}
-	u, err := w.service.Units.Get(t.Context(), "worker")
+	u, err := w.service.Units.Get(trusted.Context(t), "worker")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _, _, err := w.inContainers.Build(t.Context(), u, nil); !fault.Is(err, fault.Unavailable) {
+	if _, _, _, err := w.inContainers.Build(trusted.Context(t), u, nil); !fault.Is(err, fault.Unavailable) {
 		t.Errorf("a build: %v", err)
 	}
 	for _, call := range w.engine.Calls() {

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agent-on-demand/aod/internal/testing/trusted"
+
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/internal/testing/testkit"
 	"github.com/agent-on-demand/aod/orchestrator/run"
@@ -159,7 +161,7 @@ func TestTheEndOfARunIsTheEndOfItsProcesses(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			word := "1000000." + strconv.FormatUint(rand.Uint64(), 10) // of no other test's processes
 			req := p.request(`trap '' TERM; setsid bash -c 'trap "" TERM; touch /tmp/up; exec sleep ` + word + `' & until [ -e /tmp/up ]; do :; done; echo started; ` + c.script)
-			ctx, cancel := context.WithCancel(t.Context())
+			ctx, cancel := context.WithCancel(trusted.Context(t))
 			defer cancel()
 			seen := c.outcome == api.Success // it doesn't wait to be seen
 			req.Observe = func(e run.Event) {
@@ -196,7 +198,7 @@ func TestATimeoutKillsTheWholeTree(t *testing.T) {
 	req := p.request(`trap '' TERM; (trap '' TERM; sleep 1000) & sleep 1000`)
 	req.Timeout = 300 * time.Millisecond
 	began := time.Now()
-	record, err := p.submit(t.Context(), req)
+	record, err := p.submit(trusted.Context(t), req)
 	if err != nil || record.Outcome != api.TimedOut || record.State != api.Timeout {
 		t.Fatalf("%v\n%s", err, show(record))
 	}
@@ -219,7 +221,7 @@ func (p *probe) pids() string {
 func TestCancellingEndsTheRun(t *testing.T) {
 	t.Parallel()
 	p := newProbe(t, "")
-	ctx, cancel := context.WithCancelCause(t.Context())
+	ctx, cancel := context.WithCancelCause(trusted.Context(t))
 	defer cancel(nil)
 	req := p.request(`echo ready; sleep 1000`)
 	req.Observe = func(e run.Event) {

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agent-on-demand/aod/internal/testing/trusted"
+
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/orchestrator/run"
 )
@@ -25,7 +27,7 @@ func TestNoSandboxTakesAwayWhatIsCountedByUser(t *testing.T) {
 	if os.Geteuid() != 0 || p.remote() {
 		t.Skip("each sandbox has a user of its own where AOD is root, and its engine on this machine")
 	}
-	ctx, cancel := context.WithCancelCause(t.Context())
+	ctx, cancel := context.WithCancelCause(trusted.Context(t))
 	held := make(chan struct{})
 	ended := make(chan error, 1)
 	var greedy logLines

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agent-on-demand/aod/internal/testing/trusted"
+
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/orchestrator/store"
 )
@@ -28,7 +30,7 @@ func TestACrowdOfSchedules(t *testing.T) {
 		for n := range crowd / 100 {
 			all.Go(func() {
 				spec := api.ScheduleSpec{Unit: "worker", Cron: fmt.Sprintf("%d %d * * *", n%60, from%24), Timezone: "Europe/Berlin", Jitter: "1h"}
-				if _, _, err := w.schedules().Put(t.Context(), fmt.Sprintf("idle-%d-%d", from, n), spec, nil); err != nil {
+				if _, _, err := w.schedules().Put(trusted.Context(t), fmt.Sprintf("idle-%d-%d", from, n), spec, nil); err != nil {
 					t.Error(err)
 				}
 			})
@@ -50,7 +52,7 @@ func TestACrowdOfSchedules(t *testing.T) {
 	t.Logf("%d due in one second: all stored %.1f s after it, of a processor %.1f s", due, time.Since(at).Seconds(), (processor(t) - busy).Seconds())
 	var late []int64
 	for n := range due {
-		page, err := w.schedules().Occurrences(t.Context(), fmt.Sprintf("due-%d", n), 0, 1)
+		page, err := w.schedules().Occurrences(trusted.Context(t), fmt.Sprintf("due-%d", n), 0, 1)
 		if err != nil || len(page.Occurrences) != 1 || page.Occurrences[0].Outcome != api.OccurrenceStarted {
 			t.Fatalf("%+v, %v", page, err)
 		}
@@ -68,7 +70,7 @@ func (w *fixture) makeCrowd(name string, n int, at func(n int) time.Time) {
 	for i := range n {
 		all.Go(func() {
 			spec := api.ScheduleSpec{Unit: "worker", At: at(i).Format(time.RFC3339Nano)}
-			if _, _, err := w.schedules().Put(w.t.Context(), fmt.Sprintf("%s-%d", name, i), spec, nil); err != nil {
+			if _, _, err := w.schedules().Put(trusted.Context(w.t), fmt.Sprintf("%s-%d", name, i), spec, nil); err != nil {
 				w.t.Error(err)
 			}
 		})
@@ -87,7 +89,7 @@ func (w *fixture) spread(t *testing.T) {
 	var late []int64
 	for n := range some {
 		within(t, func() bool {
-			page, err := w.schedules().Occurrences(t.Context(), fmt.Sprintf("spread-%d", n), 0, 1)
+			page, err := w.schedules().Occurrences(trusted.Context(t), fmt.Sprintf("spread-%d", n), 0, 1)
 			if err != nil || len(page.Occurrences) == 0 {
 				return false
 			}

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agent-on-demand/aod/internal/testing/trusted"
+
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/agent-on-demand/aod/api"
@@ -81,7 +83,7 @@ func (w *scheduled) put(spec api.ScheduleSpec) api.Schedule {
 	if spec.Every+spec.At+spec.Cron == "" {
 		spec.Every = "1m"
 	}
-	made, _, err := w.schedules().Put(w.t.Context(), "one", spec, nil)
+	made, _, err := w.schedules().Put(trusted.Context(w.t), "one", spec, nil)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -91,7 +93,7 @@ func (w *scheduled) put(spec api.ScheduleSpec) api.Schedule {
 // history is that of the schedule "one", the oldest first.
 func (w *scheduled) history() []api.Occurrence {
 	w.t.Helper()
-	page, err := w.schedules().Occurrences(w.t.Context(), "one", 0, 1000)
+	page, err := w.schedules().Occurrences(trusted.Context(w.t), "one", 0, 1000)
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -123,7 +125,7 @@ func (w *scheduled) restartAt(now time.Time) {
 
 func (w *scheduled) show() api.Schedule {
 	w.t.Helper()
-	shown, err := w.schedules().Get(w.t.Context(), "one")
+	shown, err := w.schedules().Get(trusted.Context(w.t), "one")
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -137,7 +139,7 @@ func (w *scheduled) state(want api.ScheduleState) {
 
 func (w *scheduled) nextOfWorker() *api.NextTime {
 	w.t.Helper()
-	info, err := w.service.Units.Show(w.t.Context(), "worker")
+	info, err := w.service.Units.Show(trusted.Context(w.t), "worker")
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -173,7 +175,7 @@ func TestAScheduleStartsRunsAtItsTimes(t *testing.T) {
 	w.await(o.Run)
 	w.state(api.ScheduleActive)
 	w.submit(orders{})
-	listed, err := w.service.Runs.List(t.Context(), api.Filter{Schedule: "one"})
+	listed, err := w.service.Runs.List(trusted.Context(t), api.Filter{Schedule: "one"})
 	if err != nil || len(listed.Runs) != 1 || listed.Runs[0].ID != o.Run {
 		t.Errorf("its runs: %+v, %v", listed.Runs, err)
 	}
@@ -210,12 +212,12 @@ func TestAClockThatIsMovedDoublesNothing(t *testing.T) {
 				steps(10)
 			}
 			planned := map[time.Time]bool{}
-			listed, err := w.service.Runs.List(t.Context(), api.Filter{Schedule: "one", Limit: 1000})
+			listed, err := w.service.Runs.List(trusted.Context(t), api.Filter{Schedule: "one", Limit: 1000})
 			if err != nil {
 				t.Fatal(err)
 			}
 			for _, run := range listed.Runs {
-				record, err := w.service.Runs.Get(t.Context(), run.ID)
+				record, err := w.service.Runs.Get(trusted.Context(t), run.ID)
 				if err != nil || planned[record.Schedule.Planned] {
 					t.Errorf("%v came twice, or %v", record.Schedule, err)
 				}
@@ -239,7 +241,7 @@ func (w *scheduled) calm() {
 		if shown.Next != nil && !shown.Next.After(w.clock.Now()) || shown.State == api.ScheduleExecuting {
 			return false // of a run that has ended the schedule hears last
 		}
-		waiting, err := w.service.store.Occurrences.Waiting(w.t.Context(), 0)
+		waiting, err := w.service.store.Occurrences.Waiting(trusted.Context(w.t), 0)
 		return err == nil && len(waiting) == 0 && w.service.jobs.count() == 0
 	}, w.told)
 }
@@ -342,7 +344,7 @@ func TestAnOccurrenceIsRefusedWithItsReason(t *testing.T) {
 	t.Parallel()
 	w := newScheduled(t)
 	w.put(api.ScheduleSpec{Input: encoded(orders{Mark: "m"})})
-	if _, err := w.service.Units.Disable(t.Context(), "worker"); err != nil {
+	if _, err := w.service.Units.Disable(trusted.Context(t), "worker"); err != nil {
 		t.Fatal(err)
 	}
 	if problem := w.show().Problem; !strings.Contains(problem, "switched off") {
@@ -350,7 +352,7 @@ func TestAnOccurrenceIsRefusedWithItsReason(t *testing.T) {
 	}
 	w.clock.set(noon.Add(time.Minute))
 	w.becomes("1 refused")
-	if _, err := w.service.Units.Enable(t.Context(), "worker"); err != nil {
+	if _, err := w.service.Units.Enable(trusted.Context(t), "worker"); err != nil {
 		t.Fatal(err)
 	}
 	w.clock.set(noon.Add(2 * time.Minute))
@@ -359,7 +361,7 @@ func TestAnOccurrenceIsRefusedWithItsReason(t *testing.T) {
 	schema := filepath.Join(w.opts.Sources[0], "worker", "schema.json")
 	write(t, schema, `{"input": {"type": "object", "properties": {"mark": {"type": "int"}}, "additionalProperties": false}, "output": {"type": "object"}}`)
 	within(t, func() bool {
-		u, err := w.service.Units.Get(t.Context(), "worker")
+		u, err := w.service.Units.Get(trusted.Context(t), "worker")
 		return err == nil && u.Version != w.version(0)
 	}, func() string { return "the unit stays as it is" })
 	w.clock.set(noon.Add(3 * time.Minute))
@@ -388,7 +390,7 @@ func (w *scheduled) version(n int) string {
 			continue
 		}
 		if n--; n < 0 {
-			record, _ := w.service.Runs.Get(w.t.Context(), o.Run)
+			record, _ := w.service.Runs.Get(trusted.Context(w.t), o.Run)
 			return record.Version
 		}
 	}
@@ -406,7 +408,7 @@ func TestASchedulesFilesAreGivenToEachRun(t *testing.T) {
 		if err := spool.Add("doc", "doc.txt", bytes.NewBufferString(content), 1000); err != nil {
 			t.Fatal(err)
 		}
-		made, _, err := w.schedules().Put(t.Context(), "one", api.ScheduleSpec{Unit: "worker", Every: "1m", Input: encoded(orders{Mark: "m", File: "out"})}, spool)
+		made, _, err := w.schedules().Put(trusted.Context(t), "one", api.ScheduleSpec{Unit: "worker", Every: "1m", Input: encoded(orders{Mark: "m", File: "out"})}, spool)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -439,7 +441,7 @@ func TestASchedulesFilesAreGivenToEachRun(t *testing.T) {
 		}
 	}
 	left(1)
-	if err := w.schedules().Delete(t.Context(), "one"); err != nil {
+	if err := w.schedules().Delete(trusted.Context(t), "one"); err != nil {
 		t.Fatal(err)
 	}
 	left(0)
@@ -450,7 +452,7 @@ func TestRunsOfAScheduleHaveTheirClient(t *testing.T) {
 	t.Parallel()
 	w := newScheduled(t)
 	spec := api.ScheduleSpec{Unit: "worker", Every: "1m", Input: encoded(orders{Mark: "m"})}
-	if _, _, err := w.schedules().Put(access.WithClient(t.Context(), "ops"), "one", spec, nil); err != nil {
+	if _, _, err := w.schedules().Put(access.WithGrant(trusted.Context(t), access.Grant{Name: "ops", Scopes: []access.Scope{access.Read, access.Run}}), "one", spec, nil); err != nil {
 		t.Fatal(err)
 	}
 	w.restartAt(noon.Add(time.Minute))
@@ -459,7 +461,7 @@ func TestRunsOfAScheduleHaveTheirClient(t *testing.T) {
 		t.Errorf("it is of %q", record.By)
 	}
 	w.clock.set(noon.Add(time.Minute + time.Second))
-	byHand, err := w.schedules().Begin(access.WithClient(t.Context(), "ada"), "one")
+	byHand, err := w.schedules().Begin(access.WithGrant(trusted.Context(t), access.Grant{Name: "ada", Scopes: []access.Scope{access.Read, access.Run}}), "one")
 	if err != nil || byHand.By != "ada" {
 		t.Errorf("by hand it is of %q, %v", byHand.By, err)
 	}
@@ -472,7 +474,7 @@ func TestPauseCountAndByHand(t *testing.T) {
 	w.put(api.ScheduleSpec{Count: 3, Input: encoded(orders{Mark: "m"})})
 	pause := func(paused bool, want api.ScheduleState) {
 		t.Helper()
-		if got, err := w.schedules().Pause(t.Context(), "one", paused); err != nil || got.State != want {
+		if got, err := w.schedules().Pause(trusted.Context(t), "one", paused); err != nil || got.State != want {
 			t.Errorf("it is %s, %v, want %s", got.State, err, want)
 		}
 	}
@@ -484,14 +486,14 @@ func TestPauseCountAndByHand(t *testing.T) {
 		t.Errorf("the unit's next is %+v", next)
 	}
 	w.clock.set(noon.Add(10 * time.Minute))
-	by, err := w.schedules().Begin(t.Context(), "one")
+	by, err := w.schedules().Begin(trusted.Context(t), "one")
 	if err != nil || by.Schedule == nil {
 		t.Fatalf("by hand: %+v, %v", by.Schedule, err)
 	}
 	w.await(by.ID)
 	w.calm()
 	pause(false, api.ScheduleActive)
-	times, err := w.schedules().Next(t.Context(), "one", 0)
+	times, err := w.schedules().Next(trusted.Context(t), "one", 0)
 	if err != nil || len(times.Times) != 2 || !times.Times[0].Equal(noon.Add(11*time.Minute)) {
 		t.Errorf("the next times are %v, %v", times, err)
 	}
@@ -501,7 +503,7 @@ func TestPauseCountAndByHand(t *testing.T) {
 	}
 	w.becomes("1 started 10 started 11 started 12 started")
 	w.state(api.ScheduleEnded)
-	if page, err := w.schedules().List(t.Context(), 0, 1); err != nil || len(page.Schedules) != 1 || page.Next == nil || page.Schedules[0].Input != nil {
+	if page, err := w.schedules().List(trusted.Context(t), 0, 1); err != nil || len(page.Schedules) != 1 || page.Next == nil || page.Schedules[0].Input != nil {
 		t.Errorf("the list: %+v, %v", page, err)
 	}
 }
@@ -528,17 +530,17 @@ func TestWhatIsNoSchedule(t *testing.T) {
 	} {
 		spec := good
 		c.change(&spec)
-		if _, _, err := w.schedules().Put(t.Context(), c.name, spec, nil); !fault.Is(err, c.kind) {
+		if _, _, err := w.schedules().Put(trusted.Context(t), c.name, spec, nil); !fault.Is(err, c.kind) {
 			t.Errorf("%s %+v: %v", c.name, spec, err)
 		}
 	}
-	if _, err := w.schedules().Get(t.Context(), "one"); !fault.Is(err, fault.NotFound) {
+	if _, err := w.schedules().Get(trusted.Context(t), "one"); !fault.Is(err, fault.NotFound) {
 		t.Errorf("there is one: %v", err)
 	}
-	if _, err := w.service.Units.Disable(t.Context(), "worker"); err != nil {
+	if _, err := w.service.Units.Disable(trusted.Context(t), "worker"); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := w.schedules().Put(t.Context(), "one", good, nil); !fault.Is(err, fault.Disabled) {
+	if _, _, err := w.schedules().Put(trusted.Context(t), "one", good, nil); !fault.Is(err, fault.Disabled) {
 		t.Errorf("of a disabled unit: %v", err)
 	}
 }

@@ -19,6 +19,7 @@ import (
 
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/capsule/unit"
+	"github.com/agent-on-demand/aod/internal/access"
 	"github.com/agent-on-demand/aod/internal/bytegate"
 	"github.com/agent-on-demand/aod/internal/pause"
 	"github.com/agent-on-demand/aod/internal/safefs"
@@ -119,6 +120,7 @@ func (s *Service) makeRooms() (err error) {
 	s.Figures = figures.New(figures.Options{
 		Store: s.store, Queue: s.queue, Recent: s.recent, Sessions: s.sessions, Kinds: s.kinds,
 		Features: s.opts.Features, Slots: s.opts.Concurrency, Home: s.opts.Home, Version: s.opts.Version,
+		Teams: s.opts.Teams,
 	})
 	s.registry = s.metrics.Registry(s.Figures.Now, s.Figures.Collectors()...)
 	s.Questions = questions.New(questions.Options{
@@ -133,12 +135,13 @@ func (s *Service) makeRooms() (err error) {
 	s.Units, err = units.New(units.Options{
 		Home: s.path("units"), Sources: s.opts.Sources, Switched: s.store.Units, Feed: s.store.Feed, Rules: &s.rules,
 		Switches: &s.switches, Admits: s.Admits, Status: s.Figures.OfUnit, Live: s.jobs.ofUnit, Met: s.metrics.UnitMet,
+		Teams:  s.opts.Teams,
 		Logger: s.logger,
 	})
 	if err != nil {
 		return err
 	}
-	s.Runs, s.News = s.readRuns(s.Questions), records.NewNews(s.store.Feed)
+	s.Runs, s.News = s.readRuns(s.Questions), records.NewNews(s.store.Feed, s.rules.Shown)
 	s.Feed, s.Files = records.NewFeed(s.Runs, s.store), records.NewFiles(s.Runs, s.opened)
 	s.Flows = records.NewFlows(s.Runs, s.store, s.Units)
 	s.Sessions = turns.NewSessions(s.sessions, turns.SessionsOptions{
@@ -210,6 +213,7 @@ func (s *Service) path(rel string) string { return filepath.Join(s.opts.Home, re
 // damaged store it changes nothing, and what can be read is: whoever repairs it finds all as it
 // was.
 func (s *Service) Start(ctx context.Context) error {
+	ctx = access.WithServer(ctx)
 	left, err := s.store.Runs.Unfinished(ctx)
 	if s.store.Damaged() {
 		s.started.Store(true)

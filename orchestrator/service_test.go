@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agent-on-demand/aod/internal/testing/trusted"
+
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/orchestrator/spool"
@@ -31,7 +33,7 @@ func TestServiceRuns(t *testing.T) {
 			t.Errorf("record %s", show(record))
 		}
 		keepsSchema(t, record)
-		f, file, err := w.service.Files.Open(t.Context(), id, "sub-a.txt")
+		f, file, err := w.service.Files.Open(trusted.Context(t), id, "sub-a.txt")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -40,7 +42,7 @@ func TestServiceRuns(t *testing.T) {
 			t.Errorf("file %q, %+v", raw, file)
 		}
 		var lines []string
-		for entry, err := range w.service.Feed.Log(t.Context(), id, api.LogFilter{Follow: true}) {
+		for entry, err := range w.service.Feed.Log(trusted.Context(t), id, api.LogFilter{Follow: true}) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -64,11 +66,11 @@ func TestServiceRuns(t *testing.T) {
 		}
 	})
 	t.Run("an input that breaks the contract is refused with nothing left", func(t *testing.T) {
-		_, _, err := w.service.Submit(t.Context(), spool.Submission{Unit: "worker", Input: json.RawMessage(`{"exit":"x"}`)})
+		_, _, err := w.service.Submit(trusted.Context(t), spool.Submission{Unit: "worker", Input: json.RawMessage(`{"exit":"x"}`)})
 		if !fault.Is(err, fault.Input) || len(fault.Public(err).Findings) != 1 {
 			t.Errorf("error %v", err)
 		}
-		if _, _, err := w.service.Submit(t.Context(), spool.Submission{Unit: "wurker"}); !fault.Is(err, fault.NotFound) {
+		if _, _, err := w.service.Submit(trusted.Context(t), spool.Submission{Unit: "wurker"}); !fault.Is(err, fault.NotFound) {
 			t.Errorf("error %v", err)
 		}
 	})
@@ -84,11 +86,11 @@ func TestServiceTakesFilesAndGivesThemAgain(t *testing.T) {
 	if err := files.Add("doc", "in.txt", strings.NewReader("hello"), 5); err != nil {
 		t.Fatal(err)
 	}
-	record, _, err := w.service.Submit(t.Context(), spool.Submission{Unit: "worker", Input: encoded(orders{Mark: "a", File: "out.txt"}), Files: files})
+	record, _, err := w.service.Submit(trusted.Context(t), spool.Submission{Unit: "worker", Input: encoded(orders{Mark: "a", File: "out.txt"}), Files: files})
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, _, err := w.service.Rerun(t.Context(), w.await(record.ID).ID, "", api.Rerun{})
+	again, _, err := w.service.Rerun(trusted.Context(t), w.await(record.ID).ID, "", api.Rerun{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,7 +119,7 @@ func TestServiceJoinsByKey(t *testing.T) {
 	var all sync.WaitGroup
 	for range 20 {
 		all.Go(func() {
-			record, _, err := w.service.Submit(t.Context(), sub)
+			record, _, err := w.service.Submit(trusted.Context(t), sub)
 			if err != nil {
 				t.Error(err)
 			}
@@ -135,7 +137,7 @@ func TestServiceJoinsByKey(t *testing.T) {
 		t.Errorf("%d runs were made, and started %d times", n, w.starts("once"))
 	}
 	sub.Input = encoded(orders{Mark: "another"})
-	if _, _, err := w.service.Submit(t.Context(), sub); !fault.Is(err, fault.Input) {
+	if _, _, err := w.service.Submit(trusted.Context(t), sub); !fault.Is(err, fault.Input) {
 		t.Errorf("another request with the same key: %v", err)
 	}
 }
@@ -168,11 +170,11 @@ func TestServiceRetriesWhatMayPass(t *testing.T) {
 		w := newFixture(t)
 		id := w.submit(orders{Mark: "a", Until: "go"})
 		w.until(id, running)
-		refs, err := w.engine.ContainersByLabel(t.Context(), map[string]string{runtime.LabelRun: id})
+		refs, err := w.engine.ContainersByLabel(trusted.Context(t), map[string]string{runtime.LabelRun: id})
 		if err != nil || len(refs) != 1 {
 			t.Fatal(refs, err)
 		}
-		if err := w.engine.Kill(t.Context(), refs[0].ID); err != nil {
+		if err := w.engine.Kill(trusted.Context(t), refs[0].ID); err != nil {
 			t.Fatal(err)
 		}
 		w.until(id, func(r api.Record) bool { return len(r.Attempts) == 1 && running(r) })
@@ -189,7 +191,7 @@ func TestServiceCancels(t *testing.T) {
 	runs, waits := w.submit(orders{Mark: "a", Until: "never"}), w.submit(orders{Mark: "b"})
 	w.until(runs, running)
 	for _, id := range []string{waits, runs} {
-		if _, err := w.service.Cancel(t.Context(), id, "not wanted"); err != nil {
+		if _, err := w.service.Cancel(trusted.Context(t), id, "not wanted"); err != nil {
 			t.Fatal(err)
 		}
 		record := w.await(id)
@@ -197,7 +199,7 @@ func TestServiceCancels(t *testing.T) {
 			t.Errorf("record %s", show(record))
 		}
 		keepsSchema(t, record)
-		if _, err := w.service.Cancel(t.Context(), id, ""); !fault.Is(err, fault.Conflict) {
+		if _, err := w.service.Cancel(trusted.Context(t), id, ""); !fault.Is(err, fault.Conflict) {
 			t.Errorf("a second time: %v", err)
 		}
 	}
@@ -218,7 +220,7 @@ func TestServiceBoundsItsQueue(t *testing.T) {
 	first := w.submit(orders{Mark: "a", Until: "go"})
 	w.until(first, running)
 	second := w.submit(orders{Mark: "b"})
-	if _, _, err := w.service.Submit(t.Context(), spool.Submission{Unit: "worker"}); !fault.Is(err, fault.Busy) {
+	if _, _, err := w.service.Submit(trusted.Context(t), spool.Submission{Unit: "worker"}); !fault.Is(err, fault.Busy) {
 		t.Errorf("a third: %v", err)
 	}
 	record := w.await(w.submitTo("hurried", orders{Mark: "c"}))
@@ -248,13 +250,13 @@ func TestServicePrunesClosedSessions(t *testing.T) {
 	w := newFixture(t, withTalks)
 	var ids []string
 	for range 2 {
-		made, err := w.service.Sessions.Create(t.Context(), "talks", nil)
+		made, err := w.service.Sessions.Create(trusted.Context(t), "talks", nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		ids = append(ids, made.ID)
 	}
-	if _, err := w.service.Sessions.Close(t.Context(), ids[0], "over"); err != nil {
+	if _, err := w.service.Sessions.Close(trusted.Context(t), ids[0], "over"); err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range []struct {
@@ -267,14 +269,14 @@ func TestServicePrunesClosedSessions(t *testing.T) {
 		{api.PruneOptions{OlderThan: time.Hour}, false},
 		{api.PruneOptions{}, true},
 	} {
-		if _, err := w.service.Retention.Prune(t.Context(), c.opts); err != nil {
+		if _, err := w.service.Retention.Prune(trusted.Context(t), c.opts); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := w.service.Sessions.Get(t.Context(), ids[0]); fault.Is(err, fault.NotFound) != c.gone {
+		if _, err := w.service.Sessions.Get(trusted.Context(t), ids[0]); fault.Is(err, fault.NotFound) != c.gone {
 			t.Errorf("after %+v: %v", c.opts, err)
 		}
 	}
-	if _, err := w.service.Sessions.Get(t.Context(), ids[1]); err != nil {
+	if _, err := w.service.Sessions.Get(trusted.Context(t), ids[1]); err != nil {
 		t.Errorf("one that is open: %v", err)
 	}
 }
@@ -282,10 +284,10 @@ func TestServicePrunesClosedSessions(t *testing.T) {
 func TestServiceRefusesWithoutRoom(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, func(o *settings) { o.MinFreeDisk = 1 << 60 })
-	if _, _, err := w.service.Submit(t.Context(), spool.Submission{Unit: "worker"}); !fault.Is(err, fault.Unavailable) || !strings.Contains(err.Error(), "disk") {
+	if _, _, err := w.service.Submit(trusted.Context(t), spool.Submission{Unit: "worker"}); !fault.Is(err, fault.Unavailable) || !strings.Contains(err.Error(), "disk") {
 		t.Errorf("error %v", err)
 	}
-	if err := w.service.Ready(t.Context()); err == nil {
+	if err := w.service.Ready(trusted.Context(t)); err == nil {
 		t.Error("it says that it is ready")
 	}
 }
@@ -309,7 +311,7 @@ func TestServiceLists(t *testing.T) {
 	var got []string
 	f := api.Filter{Unit: "worker", States: []api.State{api.Completed}, Limit: 2}
 	for {
-		page, err := w.service.Runs.List(t.Context(), f)
+		page, err := w.service.Runs.List(trusted.Context(t), f)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -331,7 +333,7 @@ func TestPruneTellsOfClosedSessions(t *testing.T) {
 	w := newFixture(t)
 	now := time.Now()
 	for id, closed := range map[string]bool{"open": false, "closed": true} {
-		if err := w.service.store.Sessions.Insert(t.Context(), store.Session{ID: id, Unit: "u", Closed: closed, CreatedAt: now, UsedAt: now}); err != nil {
+		if err := w.service.store.Sessions.Insert(trusted.Context(t), store.Session{ID: id, Unit: "u", Closed: closed, CreatedAt: now, UsedAt: now}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -345,7 +347,7 @@ func TestPruneTellsOfClosedSessions(t *testing.T) {
 		{api.PruneOptions{}, 1},
 		{api.PruneOptions{}, 0},
 	} {
-		if report, err := w.service.Retention.Prune(t.Context(), c.opts); err != nil || report.Sessions != c.want {
+		if report, err := w.service.Retention.Prune(trusted.Context(t), c.opts); err != nil || report.Sessions != c.want {
 			t.Errorf("%+v took %d sessions, not %d: %v", c.opts, report.Sessions, c.want, err)
 		}
 	}
@@ -359,26 +361,26 @@ func TestServicePrunes(t *testing.T) {
 		ids = append(ids, w.await(w.submit(orders{Mark: "a", File: "f"})).ID)
 	}
 	going := w.submit(orders{Mark: "b", Until: "go"})
-	dry, err := w.service.Retention.Prune(t.Context(), api.PruneOptions{DryRun: true})
+	dry, err := w.service.Retention.Prune(trusted.Context(t), api.PruneOptions{DryRun: true})
 	if err != nil || dry.Runs != 4 || dry.Bytes == 0 {
 		t.Fatal(dry, err)
 	}
-	report, err := w.service.Retention.Prune(t.Context(), api.PruneOptions{MaxBytes: dry.Bytes / 2})
+	report, err := w.service.Retention.Prune(trusted.Context(t), api.PruneOptions{MaxBytes: dry.Bytes / 2})
 	if err != nil || report.Runs != 2 {
 		t.Errorf("pruned %+v, %v", report, err)
 	}
-	if _, err := w.service.Runs.Get(t.Context(), ids[0]); !fault.Is(err, fault.NotFound) {
+	if _, err := w.service.Runs.Get(trusted.Context(t), ids[0]); !fault.Is(err, fault.NotFound) {
 		t.Errorf("the oldest is still there: %v", err)
 	}
 	if _, err := os.Stat(w.service.runPath(ids[0])); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("its files: %v", err)
 	}
-	if f, _, err := w.service.Files.Open(t.Context(), ids[3], "f"); err != nil {
+	if f, _, err := w.service.Files.Open(trusted.Context(t), ids[3], "f"); err != nil {
 		t.Error(err)
 	} else {
 		f.Close()
 	}
-	if report, err := w.service.Retention.Prune(t.Context(), api.PruneOptions{OlderThan: time.Hour}); err != nil || report.Runs != 0 {
+	if report, err := w.service.Retention.Prune(trusted.Context(t), api.PruneOptions{OlderThan: time.Hour}); err != nil || report.Runs != 0 {
 		t.Errorf("pruned %+v, %v", report, err)
 	}
 	w.open("go")

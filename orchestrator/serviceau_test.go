@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agent-on-demand/aod/internal/testing/trusted"
+
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/capsule"
@@ -97,7 +99,7 @@ func (w *fixture) submitReader(stdin string) (api.Record, error) {
 	if err := files.Add("stdin", "stdin", strings.NewReader(stdin), 100); err != nil {
 		w.t.Fatal(err)
 	}
-	record, _, err := w.service.Submit(w.t.Context(), spool.Submission{Unit: "reader", Files: files})
+	record, _, err := w.service.Submit(trusted.Context(w.t), spool.Submission{Unit: "reader", Files: files})
 	return record, err
 }
 
@@ -110,7 +112,7 @@ func TestEveryRunOfAUnitHasItsModel(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		again, _, err := w.service.Rerun(t.Context(), w.await(record.ID).ID, "", api.Rerun{})
+		again, _, err := w.service.Rerun(trusted.Context(t), w.await(record.ID).ID, "", api.Rerun{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -149,10 +151,10 @@ func TestStdinIsBoundedByTheUnitsSetting(t *testing.T) {
 	if _, err := w.submitReader("eleven byte"); !fault.Is(err, fault.Input) {
 		t.Errorf("error %v", err)
 	}
-	if limit, err := w.service.Units.StdinLimit(t.Context(), "reader"); err != nil || limit != 10 {
+	if limit, err := w.service.Units.StdinLimit(trusted.Context(t), "reader"); err != nil || limit != 10 {
 		t.Errorf("limit %d, %v", limit, err)
 	}
-	if _, err := w.service.Units.StdinLimit(t.Context(), "worker"); !fault.Is(err, fault.Input) {
+	if _, err := w.service.Units.StdinLimit(trusted.Context(t), "worker"); !fault.Is(err, fault.Input) {
 		t.Errorf("of a capsule: %v", err)
 	}
 }
@@ -210,7 +212,7 @@ func TestTheCardOfAUnit(t *testing.T) {
 		var all sync.WaitGroup
 		for range 10 {
 			all.Go(func() {
-				card, err := w.service.Units.Card(t.Context(), "reader")
+				card, err := w.service.Units.Card(trusted.Context(t), "reader")
 				if err != nil || !bytes.Equal(card, []byte(readerCard)) {
 					t.Errorf("%s, %v", card, err)
 				}
@@ -226,7 +228,7 @@ func TestTheCardOfAUnit(t *testing.T) {
 		w := newReaderFixture(t)
 		for n := range 2 {
 			addReader(t, w.opts.Sources[0], fmt.Sprintf("RUN version %d\n", n))
-			if _, err := w.service.Units.Card(t.Context(), "reader"); err != nil {
+			if _, err := w.service.Units.Card(trusted.Context(t), "reader"); err != nil {
 				t.Fatal(err)
 			}
 			if got := w.starts("card"); got != n+1 {
@@ -242,31 +244,31 @@ func TestTheCardOfAUnit(t *testing.T) {
 		if err := os.RemoveAll(w.service.path("cards")); err != nil {
 			t.Fatal(err)
 		}
-		images, err := w.engine.ImagesByLabel(t.Context(), map[string]string{runtime.LabelUnit: "reader"})
+		images, err := w.engine.ImagesByLabel(trusted.Context(t), map[string]string{runtime.LabelUnit: "reader"})
 		if err != nil || len(images) != 1 {
 			t.Fatal(images, err)
 		}
-		if err := w.engine.RemoveImage(t.Context(), images[0].ID); err != nil {
+		if err := w.engine.RemoveImage(trusted.Context(t), images[0].ID); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := w.service.Units.Card(t.Context(), "reader"); err != nil {
+		if _, err := w.service.Units.Card(trusted.Context(t), "reader"); err != nil {
 			t.Error(err)
 		}
 	})
 	t.Run("is not to be had of a capsule, or where the engine is away", func(t *testing.T) {
 		w := newReaderFixture(t)
-		if _, err := w.service.Units.Card(t.Context(), "worker"); !fault.Is(err, fault.Input) {
+		if _, err := w.service.Units.Card(trusted.Context(t), "worker"); !fault.Is(err, fault.Input) {
 			t.Errorf("error %v", err)
 		}
 		w.breaks("Create", fault.New(fault.Unavailable, "the engine is away"))
-		if _, err := w.service.Units.Card(t.Context(), "reader"); !fault.Is(err, fault.Unavailable) {
+		if _, err := w.service.Units.Card(trusted.Context(t), "reader"); !fault.Is(err, fault.Unavailable) {
 			t.Errorf("error %v", err)
 		}
 		w.noRunDirs()
 	})
 	t.Run("is waited for no longer than its caller does", func(t *testing.T) {
 		w := newReaderFixture(t)
-		ctx, cancel := context.WithCancel(t.Context())
+		ctx, cancel := context.WithCancel(trusted.Context(t))
 		cancel()
 		if _, err := w.service.Units.Card(ctx, "reader"); err == nil {
 			t.Error("it is asked for nobody")
@@ -286,12 +288,12 @@ func TestACardThatWasCutOffLeavesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	labels := map[string]string{runtime.LabelRun: id, runtime.LabelOwner: w.service.home.Owner, runtime.LabelPurpose: "card"}
-	if _, err := w.engine.Create(t.Context(), runtime.ContainerSpec{Image: dockertest.Image, Labels: labels}); err != nil {
+	if _, err := w.engine.Create(trusted.Context(t), runtime.ContainerSpec{Image: dockertest.Image, Labels: labels}); err != nil {
 		t.Fatal(err)
 	}
 	w.start()
 	within(t, func() bool {
-		left, err := w.engine.ContainersByLabel(t.Context(), map[string]string{runtime.LabelRun: id})
+		left, err := w.engine.ContainersByLabel(trusted.Context(t), map[string]string{runtime.LabelRun: id})
 		return err == nil && len(left) == 0
 	}, func() string { return "the container is left" })
 	within(t, func() bool {

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agent-on-demand/aod/internal/testing/trusted"
+
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/capsule/contract"
@@ -231,7 +233,7 @@ func (p *plays) start() {
 		p.t.Fatal(err)
 	}
 	p.service = s
-	if err := s.Start(p.t.Context()); err != nil {
+	if err := s.Start(trusted.Context(p.t)); err != nil {
 		p.t.Fatal(err)
 	}
 }
@@ -245,7 +247,7 @@ func (p *plays) stop() {
 
 func (p *plays) submit() string {
 	p.t.Helper()
-	record, _, err := p.service.Submit(p.t.Context(), spool.Submission{Unit: "worker"})
+	record, _, err := p.service.Submit(trusted.Context(p.t), spool.Submission{Unit: "worker"})
 	if err != nil {
 		p.t.Fatal(err)
 	}
@@ -256,7 +258,7 @@ func (p *plays) until(id string, is func(api.Record) bool) (record api.Record) {
 	p.t.Helper()
 	within(p.t, func() bool {
 		var err error
-		if record, err = p.service.Runs.Get(p.t.Context(), id); err != nil {
+		if record, err = p.service.Runs.Get(trusted.Context(p.t), id); err != nil {
 			p.t.Fatal(err)
 		}
 		return is(record)

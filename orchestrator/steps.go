@@ -6,6 +6,8 @@ import (
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/handoff"
+	"github.com/agent-on-demand/aod/internal/access"
+	"github.com/agent-on-demand/aod/orchestrator/keys"
 	"github.com/agent-on-demand/aod/orchestrator/store"
 
 	"github.com/agent-on-demand/aod/api/fault"
@@ -58,7 +60,7 @@ func (j *job) cacheKey(c run.CachedCall) string {
 	if c.Version == "" || !j.Durable {
 		return ""
 	}
-	return "cache/" + c.Unit + "/" + c.Version + "/" + c.Input
+	return "cache/" + keys.TeamScope(j.owner().Team) + c.Unit + "/" + c.Version + "/" + c.Input
 }
 
 // Earlier implements run.Host. What was pruned is known no more.
@@ -71,7 +73,7 @@ func (j *job) Earlier(ctx context.Context, c run.CachedCall) (result handoff.Res
 	if err != nil {
 		return result, false // it is made, which finds a broken store, too
 	}
-	record, err := j.loop.runs.Get(ctx, id)
+	record, err := j.loop.runs.Get(access.WithOwner(ctx, j.owner()), id)
 	if err != nil || record.Outcome != api.Success || record.FinishedAt == nil ||
 		time.Since(*record.FinishedAt) > c.Age {
 		return result, false

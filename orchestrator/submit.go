@@ -10,6 +10,7 @@ import (
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/capsule/contract"
 	"github.com/agent-on-demand/aod/capsule/unit"
+	"github.com/agent-on-demand/aod/internal/access"
 	"github.com/agent-on-demand/aod/orchestrator/keys"
 	"github.com/agent-on-demand/aod/orchestrator/run"
 	"github.com/agent-on-demand/aod/orchestrator/spool"
@@ -28,7 +29,7 @@ func (s *Service) Submit(ctx context.Context, sub spool.Submission) (record api.
 	if err := api.CheckContext(sub.Context); err != nil {
 		return api.Record{}, false, err
 	}
-	key, err := keys.Of(sub)
+	key, err := keys.Of(access.OwnerOf(ctx), sub)
 	if err != nil {
 		return api.Record{}, false, err
 	}
@@ -87,6 +88,12 @@ func (l *loop) join(ctx context.Context, key store.Key) (api.Record, bool, error
 		return api.Record{}, false, nil
 	}
 	id, fingerprint, err := l.journal.Keys.Get(ctx, key.Value)
+	if before := keys.BeforeTeams(key.Value); fault.Is(err, fault.NotFound) && before != "" {
+		id, fingerprint, err = l.journal.Keys.Get(ctx, before)
+		if err == nil && !l.isOf(ctx, id) {
+			return api.Record{}, false, nil
+		}
+	}
 	if fault.Is(err, fault.NotFound) {
 		return api.Record{}, false, nil
 	}
@@ -94,6 +101,13 @@ func (l *loop) join(ctx context.Context, key store.Key) (api.Record, bool, error
 		return api.Record{}, false, err
 	}
 	return l.joinTo(ctx, key, store.Taken{Run: id, Fingerprint: fingerprint})
+}
+
+// isOf reports whether a run belongs to the client of ctx.
+func (l *loop) isOf(ctx context.Context, id string) bool {
+	record, err := l.runs.Get(ctx, id)
+	owner := access.OwnerOf(ctx)
+	return err == nil && owner == access.Owner{Team: api.TeamOf(record.Owner), By: record.By}
 }
 
 func (l *loop) joinTo(ctx context.Context, key store.Key, taken store.Taken) (api.Record, bool, error) {

@@ -11,6 +11,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/agent-on-demand/aod/internal/testing/trusted"
+
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/agent-on-demand/aod/api"
@@ -91,7 +93,7 @@ func showsFile(t *testing.T, id, name, content string) handoff.Artifact {
 // toldOf are the events of a run of one type, as lines.
 func (p *plays) toldOf(id string, kind api.EventType) (lines []string) {
 	p.t.Helper()
-	events, err := p.service.store.Events.Told(p.t.Context(), id, string(kind), 0, 0)
+	events, err := p.service.store.Events.Told(trusted.Context(p.t), id, string(kind), 0, 0)
 	if err != nil {
 		p.t.Fatal(err)
 	}
@@ -133,7 +135,7 @@ func partsText(parts []api.Part) string {
 
 func (p *plays) ask(sub spool.Submission) (api.Record, bool) {
 	p.t.Helper()
-	record, joined, err := p.service.Submit(p.t.Context(), sub)
+	record, joined, err := p.service.Submit(trusted.Context(p.t), sub)
 	if err != nil {
 		p.t.Fatal(err)
 	}
@@ -141,7 +143,7 @@ func (p *plays) ask(sub spool.Submission) (api.Record, bool) {
 }
 
 func (p *plays) say(id, text string) error {
-	_, err := messagesOf(p.service).SayOnce(p.t.Context(), id, "", api.MessageEvent{Parts: []api.Part{{Text: text}}}, nil)
+	_, err := messagesOf(p.service).SayOnce(trusted.Context(p.t), id, "", api.MessageEvent{Parts: []api.Part{{Text: text}}}, nil)
 	return err
 }
 
@@ -190,11 +192,11 @@ func TestARunHearsWhatIsSaidToIt(t *testing.T) {
 	if err := p.say("00000000-0000-7000-8000-000000000001", "hello"); !fault.Is(err, fault.NotFound) {
 		t.Errorf("to nobody: %v", err)
 	}
-	page, err := messagesOf(p.service).List(t.Context(), record.ID, 0, 1)
+	page, err := messagesOf(p.service).List(trusted.Context(t), record.ID, 0, 1)
 	if err != nil || len(page.Messages) != 1 || page.Next == nil || *page.Next != 2 {
 		t.Errorf("a page of one: %+v %v", page, err)
 	}
-	listed, err := p.service.Runs.List(t.Context(), api.Filter{Context: "c"})
+	listed, err := p.service.Runs.List(trusted.Context(t), api.Filter{Context: "c"})
 	if err != nil || len(listed.Runs) != 1 {
 		t.Errorf("of the context: %+v %v", listed, err)
 	}
@@ -216,7 +218,7 @@ func TestWhatCannotBeSaid(t *testing.T) {
 		"no such metadata": {Parts: []api.Part{{Text: "a"}}, Metadata: json.RawMessage(`[]`)},
 		"too many":         {Parts: make([]api.Part, api.MaxParts+1)},
 	} {
-		if _, err := messagesOf(p.service).SayOnce(t.Context(), id, "", m, nil); !fault.Is(err, fault.Input) {
+		if _, err := messagesOf(p.service).SayOnce(trusted.Context(t), id, "", m, nil); !fault.Is(err, fault.Input) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -246,7 +248,7 @@ func TestWhatCannotBeSaid(t *testing.T) {
 		{Unit: "worker", Message: &api.MessageEvent{Parts: []api.Part{{File: &api.File{Name: "a"}}}}},
 		{Unit: "worker", Message: &api.MessageEvent{}},
 	} {
-		if _, _, err := p.service.Submit(t.Context(), sub); !fault.Is(err, fault.Input) {
+		if _, _, err := p.service.Submit(trusted.Context(t), sub); !fault.Is(err, fault.Input) {
 			t.Errorf("%+v: %v", sub, err)
 		}
 	}
@@ -261,7 +263,7 @@ func TestWhatIsSaidTwiceUnderAKeyIsHeardOnce(t *testing.T) {
 	var all sync.WaitGroup
 	for range 5 {
 		all.Go(func() {
-			if _, err := messagesOf(p.service).SayOnce(t.Context(), id, "k", m, nil); err != nil {
+			if _, err := messagesOf(p.service).SayOnce(trusted.Context(t), id, "k", m, nil); err != nil {
 				t.Error(err)
 			}
 		})
@@ -269,11 +271,11 @@ func TestWhatIsSaidTwiceUnderAKeyIsHeardOnce(t *testing.T) {
 	all.Wait()
 	p.stop()
 	p.start()
-	if _, err := messagesOf(p.service).SayOnce(t.Context(), id, "k", m, nil); err != nil {
+	if _, err := messagesOf(p.service).SayOnce(trusted.Context(t), id, "k", m, nil); err != nil {
 		t.Error(err)
 	}
 	m.Parts = []api.Part{{Text: "another"}}
-	if _, err := messagesOf(p.service).SayOnce(t.Context(), id, "k", m, nil); !fault.Is(err, fault.Input) {
+	if _, err := messagesOf(p.service).SayOnce(trusted.Context(t), id, "k", m, nil); !fault.Is(err, fault.Input) {
 		t.Errorf("another message under the key: %v", err)
 	}
 	if diff := cmp.Diff([]string{"user once"}, p.toldOf(id, api.EventMessage)); diff != "" {
@@ -319,7 +321,7 @@ func TestARunShowsWhatItHasSoFar(t *testing.T) {
 	if diff := cmp.Diff(want, p.toldOf(id, api.EventArtifact)); diff != "" {
 		t.Error(diff)
 	}
-	f, file, err := artifactsOf(p.service).OpenFile(t.Context(), id, "f", "d/x.txt")
+	f, file, err := artifactsOf(p.service).OpenFile(trusted.Context(t), id, "f", "d/x.txt")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -329,19 +331,19 @@ func TestARunShowsWhatItHasSoFar(t *testing.T) {
 	}
 	_ = f.Close()
 	for _, c := range [][2]string{{"f", "d/y.txt"}, {"a", "d/x.txt"}, {"", ""}} {
-		if _, _, err := artifactsOf(p.service).OpenFile(t.Context(), id, c[0], c[1]); !fault.Is(err, fault.NotFound) {
+		if _, _, err := artifactsOf(p.service).OpenFile(trusted.Context(t), id, c[0], c[1]); !fault.Is(err, fault.NotFound) {
 			t.Errorf("%q: %v", c, err)
 		}
 	}
-	page, err := artifactsOf(p.service).List(t.Context(), id, 0, 4)
+	page, err := artifactsOf(p.service).List(trusted.Context(t), id, 0, 4)
 	if err != nil || len(page.Artifacts) != 4 || page.Next == nil {
 		t.Errorf("%+v %v", page, err)
 	}
-	row, err := p.service.store.Runs.Get(t.Context(), id)
+	row, err := p.service.store.Runs.Get(trusted.Context(t), id)
 	if err != nil || row.DiskBytes < int64(len("firstsecond")) {
 		t.Errorf("%d bytes of disk, %v", row.DiskBytes, err)
 	}
-	if _, err := p.service.Retention.Prune(t.Context(), api.PruneOptions{MaxBytes: 1}); err != nil {
+	if _, err := p.service.Retention.Prune(trusted.Context(t), api.PruneOptions{MaxBytes: 1}); err != nil {
 		t.Error(err)
 	}
 	if _, err := os.Stat(p.service.runPath(id)); !os.IsNotExist(err) {
@@ -389,14 +391,14 @@ func TestWhatARunShowsCountsAsStoredAndGoesWithIt(t *testing.T) {
 		return artifact(ctx, a, shows("a", strings.Repeat("x", shown), false, true))
 	}, gate), logged(&log))
 	p.await(p.submit())
-	if stats, err := p.service.Figures.Stats(t.Context()); err != nil || stats.Disk.StoredBytes < shown {
+	if stats, err := p.service.Figures.Stats(trusted.Context(t)); err != nil || stats.Disk.StoredBytes < shown {
 		t.Errorf("%d bytes are stored, %v", stats.Disk.StoredBytes, err)
 	}
-	report, err := p.service.Retention.Prune(t.Context(), api.PruneOptions{MaxBytes: shown / 2})
+	report, err := p.service.Retention.Prune(trusted.Context(t), api.PruneOptions{MaxBytes: shown / 2})
 	if err != nil || report.Runs != 1 || report.Bytes < shown || !strings.Contains(log.String(), "database has given room back") {
 		t.Errorf("%+v, %v: %s", report, err, &log)
 	}
-	if stats, err := p.service.Figures.Stats(t.Context()); err != nil || stats.Disk.StoredBytes != 0 {
+	if stats, err := p.service.Figures.Stats(trusted.Context(t)); err != nil || stats.Disk.StoredBytes != 0 {
 		t.Errorf("%d bytes are stored after it was pruned, %v", stats.Disk.StoredBytes, err)
 	}
 }
@@ -433,7 +435,7 @@ func TestASubmissionThatIsSentAgainJoinsUntilItsAnswerWasDelivered(t *testing.T)
 	fresh := 0
 	for range 8 {
 		all.Go(func() {
-			record, joined, err := p.service.Submit(t.Context(), sub)
+			record, joined, err := p.service.Submit(trusted.Context(t), sub)
 			if err != nil {
 				t.Error(err)
 				return
@@ -461,7 +463,7 @@ func TestASubmissionThatIsSentAgainJoinsUntilItsAnswerWasDelivered(t *testing.T)
 		t.Error("another digest joins it")
 	}
 	for range 2 {
-		if err := p.service.Resends.Delivered(t.Context(), first.ID, "digest"); err != nil {
+		if err := p.service.Resends.Delivered(trusted.Context(t), first.ID, "digest"); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -481,11 +483,11 @@ func TestChangedRunsAreListedPageByPage(t *testing.T) {
 		ids = append(ids, p.submit())
 	}
 	within(t, func() bool {
-		page, err := p.service.Feed.Changed(t.Context(), api.ChangedFilter{States: []api.State{api.Running}})
+		page, err := p.service.Feed.Changed(trusted.Context(t), api.ChangedFilter{States: []api.State{api.Running}})
 		return err == nil && page.Total == 3
 	}, func() string { return "three don't run" })
 	filter := api.ChangedFilter{Limit: 4}
-	first, err := p.service.Feed.Changed(t.Context(), filter)
+	first, err := p.service.Feed.Changed(trusted.Context(t), filter)
 	if err != nil || first.Total != 6 || len(first.Runs) != 4 || first.Next == "" {
 		t.Fatalf("%+v %v", first, err)
 	}
@@ -495,7 +497,7 @@ func TestChangedRunsAreListedPageByPage(t *testing.T) {
 	}
 	p.submit()
 	filter.Cursor = first.Next
-	second, err := p.service.Feed.Changed(t.Context(), filter)
+	second, err := p.service.Feed.Changed(trusted.Context(t), filter)
 	if err != nil || second.Total != 6 || len(second.Runs) != 2 || second.Next != "" || second.Runs[0].State != api.Completed {
 		t.Fatalf("%+v %v", second, err)
 	}

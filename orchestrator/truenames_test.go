@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agent-on-demand/aod/internal/testing/trusted"
+
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/internal/wire/strictjson"
 	"github.com/agent-on-demand/aod/orchestrator/layout"
@@ -86,7 +88,7 @@ func (p *plays) namesAreMasked(id string) {
 		if named, _ := strictjson.Lookup(output, strictjson.Path(*file.Pointer)); named != any(file.Name) {
 			p.t.Errorf("%s leads to %v, not to %s", *file.Pointer, named, file.Name)
 		}
-		f, _, err := p.service.Files.Open(p.t.Context(), id, file.Name)
+		f, _, err := p.service.Files.Open(trusted.Context(p.t), id, file.Name)
 		if err != nil {
 			p.t.Errorf("%s can't be had: %v", file.Name, err)
 			continue
@@ -164,7 +166,7 @@ func TestNamesOfArtifactsAreMasked(t *testing.T) {
 		t.Errorf("it tells of %q", told)
 	}
 	for name, want := range map[string]string{"****4711": nameCanary[:7], "2-****4711": otherCanary[:7]} {
-		f, _, err := artifactsOf(p.service).OpenFile(t.Context(), id, "a", name)
+		f, _, err := artifactsOf(p.service).OpenFile(trusted.Context(t), id, "a", name)
 		if err != nil {
 			t.Fatal(err)
 		}

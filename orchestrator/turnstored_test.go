@@ -9,6 +9,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/agent-on-demand/aod/internal/testing/trusted"
+
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/orchestrator/records"
 	"github.com/agent-on-demand/aod/orchestrator/spool"
@@ -107,7 +109,7 @@ func (l *leaky) counting() (session string) {
 		l.Fatal(err)
 	}
 	l.start(dockertest.Require(l.T))
-	made, err := l.service.Sessions.Create(l.Context(), "counts", nil)
+	made, err := l.service.Sessions.Create(trusted.Context(l), "counts", nil)
 	if err != nil {
 		l.Fatal(err)
 	}
@@ -117,7 +119,7 @@ func (l *leaky) counting() (session string) {
 // closes ends a session with what lives of it.
 func (l *leaky) closes(session string) {
 	l.Helper()
-	if _, err := l.service.Sessions.Close(context.Background(), session, "the test is over"); err != nil {
+	if _, err := l.service.Sessions.Close(trusted.Context(l), session, "the test is over"); err != nil {
 		l.Error(err)
 	}
 	within(l.T, func() bool { return l.service.sessions.Find(session) == nil }, func() string { return "the session stays" })
@@ -125,7 +127,7 @@ func (l *leaky) closes(session string) {
 
 func (l *leaky) turn(session string) (id string) {
 	l.Helper()
-	record, _, err := l.service.Submit(l.Context(), spool.Submission{Session: session, Input: encoded(message("x"))})
+	record, _, err := l.service.Submit(trusted.Context(l), spool.Submission{Session: session, Input: encoded(message("x"))})
 	if err != nil {
 		l.Fatal(err)
 	}
@@ -157,7 +159,7 @@ func TestATurnOfALivingSessionIsStoredInThreeWrites(t *testing.T) {
 		t.Errorf("stored %q, want %q", got, want)
 	}
 	var states []string
-	events, err := l.service.store.Events.List(t.Context(), id, 0, 200)
+	events, err := l.service.store.Events.List(trusted.Context(t), id, 0, 200)
 	if err != nil {
 		t.Fatal(err)
 	}

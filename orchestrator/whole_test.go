@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agent-on-demand/aod/internal/testing/trusted"
+
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
@@ -55,7 +57,7 @@ func TestWhoWaitsIsToldTheWholeRecord(t *testing.T) {
 	})
 	for range 3 {
 		for _, name := range []string{"worker", "asker"} {
-			told, err := w.service.Runs.Await(t.Context(), w.submitTo(name, orders{Mark: name, Lines: 300}))
+			told, err := w.service.Runs.Await(trusted.Context(t), w.submitTo(name, orders{Mark: name, Lines: 300}))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -122,9 +124,9 @@ func TestWhoWaitsIsToldTheWholeRecordOfAContainer(t *testing.T) {
 	// Whether a container serves again is up to the pool, which may have started another one meanwhile.
 	for round := 0; round < 4 || served < 2 && round < 40; round++ {
 		for _, name := range []string{"plain", "again"} {
-			record, _, err := l.service.Submit(t.Context(), spool.Submission{Unit: name})
+			record, _, err := l.service.Submit(trusted.Context(t), spool.Submission{Unit: name})
 			if err == nil {
-				record, err = l.service.Runs.Await(t.Context(), record.ID)
+				record, err = l.service.Runs.Await(trusted.Context(t), record.ID)
 			}
 			if err != nil {
 				t.Fatal(err)

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agent-on-demand/aod/internal/testing/trusted"
+
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/orchestrator/spool"
 )
@@ -12,7 +14,7 @@ import (
 func TestWithinOnlyShortensTheTimeout(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t)
-	u, err := w.service.Units.Get(t.Context(), "worker") // it has 20 s
+	u, err := w.service.Units.Get(trusted.Context(t), "worker") // it has 20 s
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -23,7 +25,7 @@ func TestWithinOnlyShortensTheTimeout(t *testing.T) {
 		{3 * time.Second, 5 * time.Second, 3 * time.Second},
 		{time.Hour, 5 * time.Second, 5 * time.Second},
 	} {
-		asked, err := w.service.prepare(t.Context(), u, spool.Submission{Unit: "worker", Timeout: c.asked, Within: c.within})
+		asked, err := w.service.prepare(trusted.Context(t), u, spool.Submission{Unit: "worker", Timeout: c.asked, Within: c.within})
 		if got := asked.Limits(w.service.opts.Limits).Timeout; err != nil || got != c.want {
 			t.Errorf("%+v: %v, %v", c, got, err)
 		}
@@ -35,12 +37,12 @@ func TestAKeyIsForOneWithin(t *testing.T) {
 	w := newFixture(t)
 	sub := spool.Submission{Unit: "worker", Input: json.RawMessage(`{}`), Key: "k", Within: time.Minute}
 	for _, joins := range []bool{false, true} {
-		if _, joined, err := w.service.Submit(t.Context(), sub); err != nil || joined != joins {
+		if _, joined, err := w.service.Submit(trusted.Context(t), sub); err != nil || joined != joins {
 			t.Errorf("joined %v, %v", joined, err)
 		}
 	}
 	sub.Within = time.Second
-	if _, _, err := w.service.Submit(t.Context(), sub); !fault.Is(err, fault.Input) {
+	if _, _, err := w.service.Submit(trusted.Context(t), sub); !fault.Is(err, fault.Input) {
 		t.Errorf("with another: %v", err)
 	}
 }

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agent-on-demand/aod/internal/testing/trusted"
+
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/capsule"
@@ -59,7 +61,7 @@ func (p *probe) ask(yaml string, input any, files ...string) (api.Record, error)
 	for _, f := range files {
 		req.Files = append(req.Files, run.InputFile{Field: "files", Path: f})
 	}
-	record, err := p.submit(p.t.Context(), req)
+	record, err := p.submit(trusted.Context(p.t), req)
 	if err == nil {
 		keepsSchema(p.t, record)
 	}
@@ -275,10 +277,10 @@ func TestAgentsThatShareSomethingFollowOneAnother(t *testing.T) {
 		ids = append(ids, w.submitTo("editor", orders{Mark: "edit", Until: fmt.Sprint("go", n)}))
 	}
 	w.until(ids[0], running)
-	if _, _, err := w.service.Submit(t.Context(), spool.Submission{Unit: "editor", Input: encoded(orders{})}); !fault.Is(err, fault.Busy) {
+	if _, _, err := w.service.Submit(trusted.Context(t), spool.Submission{Unit: "editor", Input: encoded(orders{})}); !fault.Is(err, fault.Busy) {
 		t.Errorf("the twelfth: %v", err)
 	}
-	info, err := w.service.Units.Show(t.Context(), "editor")
+	info, err := w.service.Units.Show(trusted.Context(t), "editor")
 	if err != nil || info.Access != "read-write" || info.Concurrency != 1 {
 		t.Errorf("%v %+v", err, info)
 	}
@@ -297,15 +299,15 @@ func TestAgentsThatShareSomethingFollowOneAnother(t *testing.T) {
 func TestTheOperatorsAccessCountsMore(t *testing.T) {
 	t.Parallel()
 	w := newEditorFixture(t, "read-write", func(o *settings) { o.Units["editor"] = units.Settings{Given: unit.Given{ReadWrite: new(false)}} })
-	info, err := w.service.Units.Show(t.Context(), "editor")
+	info, err := w.service.Units.Show(trusted.Context(t), "editor")
 	if err != nil || info.Access != "read-only" || info.Concurrency != 10 {
 		t.Errorf("%v %+v", err, info)
 	}
 	few := newEditorFixture(t, "read-only", func(o *settings) { o.Concurrency = 3 })
-	if info, err := few.service.Units.Show(t.Context(), "editor"); err != nil || info.Concurrency != 3 {
+	if info, err := few.service.Units.Show(trusted.Context(t), "editor"); err != nil || info.Concurrency != 3 {
 		t.Errorf("on a server with three slots: %v %+v", err, info)
 	}
-	if info, err := few.service.Units.Show(t.Context(), "worker"); err != nil || info.Concurrency != 0 {
+	if info, err := few.service.Units.Show(trusted.Context(t), "worker"); err != nil || info.Concurrency != 0 {
 		t.Errorf("of a unit that bounds nothing: %v %+v", err, info)
 	}
 	one, two := w.submitTo("editor", orders{Mark: "edit", Until: "go"}), w.submitTo("editor", orders{Mark: "edit", Until: "go"})
@@ -342,7 +344,7 @@ func TestReadOnlyAgentsRunTenAtOnce(t *testing.T) {
 		ids = append(ids, w.submitTo("editor", orders{Mark: "read", Until: "go"}))
 	}
 	within(t, func() bool { return w.starts("read") == 10 }, func() string { return fmt.Sprint(w.starts("read")) })
-	if _, _, err := w.service.Submit(t.Context(), spool.Submission{Unit: "editor", Input: encoded(orders{})}); !fault.Is(err, fault.Busy) {
+	if _, _, err := w.service.Submit(trusted.Context(t), spool.Submission{Unit: "editor", Input: encoded(orders{})}); !fault.Is(err, fault.Busy) {
 		t.Errorf("the twenty-first: %v", err)
 	}
 	w.open("go")
@@ -393,7 +395,7 @@ func TestAnAgentsProgramIsLookedUpInItsImage(t *testing.T) {
 			t.Fatal(err)
 		}
 		u := unit.Of(c)
-		err = p.containers.FindProgram(t.Context(), u, nil)
+		err = p.containers.FindProgram(trusted.Context(t), u, nil)
 		if says == "" && err != nil || says != "" && (!fault.Is(err, fault.Capsule) || !strings.Contains(err.Error(), says)) {
 			t.Errorf("%s: %v", yaml, err)
 		}

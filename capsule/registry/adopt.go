@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/capsule"
 	"github.com/agent-on-demand/aod/capsule/unit"
@@ -150,8 +151,9 @@ func (r *Registry) load(rec record, loaded *capsule.Capsule) (cached, error) {
 			return cached{}, err
 		}
 	}
+	loaded.Name = rec.Name // that of an upload may stand there without its team
 	u := r.unitOf(loaded, rec.Source)
-	u.Version, u.Origin, u.By, u.Since = version, rec.Origin, rec.By, rec.Since
+	u.Version, u.Origin, u.By, u.Team, u.Since = version, rec.Origin, rec.By, rec.team(), rec.Since
 	return cached{loaded, u, rec}, nil
 }
 
@@ -197,6 +199,7 @@ func (r *Registry) discard(name, version string) error {
 // Upload says how Put takes an archive.
 type Upload struct {
 	By      string // the name of the token of who uploads
+	Team    string // to which the unit belongs, and with which its name may begin; "": to api.DefaultTeam
 	OnlyNew bool   // another upload of this name stays as it is, and the error is an Exists fault
 	Onto    string // the version that must be the current one, or the error is a Conflict fault; "": whichever
 }
@@ -229,7 +232,7 @@ func (r *Registry) Put(
 	if err != nil {
 		return nil, false, err
 	}
-	rec := record{Name: name, Source: unit.FromUpload, By: how.By}
+	rec := record{Name: name, Source: unit.FromUpload, By: how.By, Team: how.Team}
 	return r.adoptIf(ctx, files, rec, func() error { return r.replaces(name, files.digest, how) })
 }
 
@@ -309,10 +312,11 @@ func (r *Registry) readUpload(ctx context.Context, dir, name string, how Upload)
 		return nil, fault.Wrap(public.Kind, err, "the uploaded capsule %s has problems", name).
 			WithHint("fix what is listed and upload it again").WithFindings(public.Findings)
 	}
-	if loaded.Name != name {
+	if api.InTeam(how.Team, loaded.Name) != name {
 		return nil, fault.New(fault.Input, "the uploaded capsule calls itself %s, not %s", loaded.Name, name).
 			WithHint("upload it as %s, or set name: %s in its agent.yaml", loaded.Name, name)
 	}
+	loaded.Name = name
 	files, err := contentOf(loaded)
 	if err == nil {
 		err = r.replaces(name, files.digest, how) // before its image is built

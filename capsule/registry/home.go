@@ -2,6 +2,7 @@ package registry
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/capsule/unit"
 	"github.com/agent-on-demand/aod/internal/safefs"
 )
 
@@ -39,8 +41,17 @@ type record struct {
 	Digest string    `json:"digest"`
 	Source string    `json:"source"`
 	Origin string    `json:"origin,omitempty"`
-	By     string    `json:"by,omitempty"` // who uploaded it
+	By     string    `json:"by,omitempty"`   // who uploaded it
+	Team   string    `json:"team,omitempty"` // to which an upload belongs; "": to api.DefaultTeam
 	Since  time.Time `json:"since"`
+}
+
+// team is that to which a version belongs.
+func (r record) team() string {
+	if r.Source != unit.FromUpload {
+		return ""
+	}
+	return cmp.Or(r.Team, api.DefaultTeam)
 }
 
 func openHome(path string) (*home, error) {

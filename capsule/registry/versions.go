@@ -26,6 +26,7 @@ type Stored struct {
 	Source  string
 	Origin  string    // the directory; "" for an upload
 	By      string    // the name of the token that uploaded it; "": the server's own, or none
+	Team    string    // to which an upload belongs; "" of a directory
 	Since   time.Time // when it was first stored
 	Current bool      // runs get it
 }
@@ -61,8 +62,8 @@ func (r *Registry) kept(name string) ([]Stored, error) {
 	for _, version := range versions {
 		if rec, err := r.home.record(name, version); err == nil {
 			kept = append(kept, Stored{
-				Version: version, Source: rec.Source, Origin: rec.Origin, By: rec.By, Since: rec.Since,
-				Current: version == current,
+				Version: version, Source: rec.Source, Origin: rec.Origin, By: rec.By, Team: rec.team(),
+				Since: rec.Since, Current: version == current,
 			})
 		}
 	}
@@ -114,7 +115,7 @@ func (r *Registry) setBack(name, version string) (*unit.Unit, error) {
 	if err != nil {
 		return nil, err
 	}
-	again := record{Name: name, Digest: old.Digest, Source: unit.FromUpload, By: old.By}
+	again := record{Name: name, Digest: old.Digest, Source: unit.FromUpload, By: old.By, Team: old.Team}
 	if u, err = r.relabel(u, old, again); err != nil {
 		return nil, err
 	}

@@ -53,6 +53,7 @@ type Unit struct {
 	Source  string       // FromDirectory or FromUpload
 	Origin  string       // the directory that it was read from; "" for an upload
 	By      string       // the name of the token that uploaded it, if it has one
+	Team    string       // to which an upload belongs; "" of a directory, which is the operator's
 	Since   time.Time    // when this version was first seen, in UTC
 	Problem *fault.Error // the problem of a newer state, which is not used; nil: none
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/internal/testing/trusted"
 	"github.com/agent-on-demand/aod/orchestrator/spool"
 	"github.com/agent-on-demand/aod/runtime/docker/dockertest"
 )
@@ -43,14 +44,14 @@ func TestADockerfileMayNotFetch(t *testing.T) {
 				}
 			}
 			service, _ := policed(t, c.file)
-			_, _, err := service.Units.Put(t.Context(), "u", uploadOf(t, withDockerfile(c.dockerfile)))
+			_, _, err := service.Units.Put(trusted.Context(t), "u", uploadOf(t, withDockerfile(c.dockerfile)))
 			check("upload", c.upload, err)
 
 			service, units := policed(t, c.file)
 			for name, text := range withDockerfile(c.dockerfile) {
 				write(t, text, units, "u", name)
 			}
-			_, _, err = service.Submit(t.Context(), spool.Submission{Unit: "u"})
+			_, _, err = service.Submit(trusted.Context(t), spool.Submission{Unit: "u"})
 			check("directory", c.directory, err)
 		})
 	}
@@ -66,13 +67,13 @@ func TestAnUploadedImageHasABoundOfSize(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			service, _ := policed(t, c.file)
-			_, _, err := service.Units.Put(t.Context(), "u", uploadOf(t, withDockerfile("FROM "+dockertest.Image)))
+			_, _, err := service.Units.Put(trusted.Context(t), "u", uploadOf(t, withDockerfile("FROM "+dockertest.Image)))
 			public := fault.Public(err)
 			if (err != nil) != (c.rule != "") || err != nil && (!fault.Is(err, fault.Forbidden) || !strings.Contains(public.Msg, c.rule+" doesn't allow it an image of 100MiB") ||
 				!strings.HasSuffix(public.Hint, "unit.u.policy.image: 100MiB")) {
 				t.Errorf("%v, %q", err, public.Hint)
 			}
-			if _, err := service.Units.Show(t.Context(), "u"); (err == nil) != (c.rule == "") {
+			if _, err := service.Units.Show(trusted.Context(t), "u"); (err == nil) != (c.rule == "") {
 				t.Errorf("it is there: %v", err)
 			}
 		})
@@ -88,7 +89,7 @@ func TestTheNetworkOfBuildsIsTold(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			service, _ := policed(t, c.file)
-			u, _, err := service.Units.Put(t.Context(), "u", uploadOf(t, withDockerfile("FROM "+dockertest.Image)))
+			u, _, err := service.Units.Put(trusted.Context(t), "u", uploadOf(t, withDockerfile("FROM "+dockertest.Image)))
 			if err != nil || u.Policy.BuildNetwork != c.upload {
 				t.Errorf("upload: %+v, %v", u.Policy, err)
 			}
@@ -96,7 +97,7 @@ func TestTheNetworkOfBuildsIsTold(t *testing.T) {
 			for name, text := range withDockerfile("FROM " + dockertest.Image) {
 				write(t, text, units, "u", name)
 			}
-			if u, err = service.Units.Show(t.Context(), "u"); err != nil || u.Policy.BuildNetwork != c.directory {
+			if u, err = service.Units.Show(trusted.Context(t), "u"); err != nil || u.Policy.BuildNetwork != c.directory {
 				t.Errorf("directory: %+v, %v", u.Policy, err)
 			}
 		})

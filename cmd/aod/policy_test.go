@@ -18,6 +18,7 @@ import (
 	"github.com/agent-on-demand/aod/cmd/aod/config"
 	"github.com/agent-on-demand/aod/handoff/egress"
 	"github.com/agent-on-demand/aod/internal/secrets"
+	"github.com/agent-on-demand/aod/internal/testing/trusted"
 	"github.com/agent-on-demand/aod/orchestrator"
 	"github.com/agent-on-demand/aod/orchestrator/kind/container"
 	"github.com/agent-on-demand/aod/orchestrator/kind/remote"
@@ -49,7 +50,7 @@ func policed(t *testing.T, file string) (service *orchestrator.Service, units st
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = service.Close() })
-	if err := service.Start(t.Context()); err != nil {
+	if err := service.Start(trusted.Context(t)); err != nil {
 		t.Fatal(err)
 	}
 	return service, units
@@ -224,14 +225,14 @@ func TestThePolicyOfUnits(t *testing.T) {
 				for name, text := range policedFiles(c.agent) {
 					write(t, text, units, "u", name)
 				}
-				u, err := service.Units.Show(t.Context(), "u")
+				u, err := service.Units.Show(trusted.Context(t), "u")
 				if err != nil {
 					t.Fatal(err)
 				}
 				if diff := cmp.Diff(c.directory, told(u, plain("24h"))); diff != "" {
 					t.Error(diff)
 				}
-				_, _, err = service.Submit(t.Context(), spool.Submission{Unit: "u"})
+				_, _, err = service.Submit(trusted.Context(t), spool.Submission{Unit: "u"})
 				if refused := strings.Contains(c.directory, "refused"); refused != fault.Is(err, fault.Forbidden) || !refused && err != nil {
 					t.Errorf("a run: %v", err)
 				}
@@ -239,13 +240,13 @@ func TestThePolicyOfUnits(t *testing.T) {
 			t.Run("of an upload", func(t *testing.T) {
 				t.Parallel()
 				service, _ := policed(t, c.file)
-				u, _, err := service.Units.Put(t.Context(), "u", uploadOf(t, policedFiles(c.agent)))
+				u, _, err := service.Units.Put(trusted.Context(t), "u", uploadOf(t, policedFiles(c.agent)))
 				if c.upload == "" && strings.Contains(c.directory, "refused") || strings.Contains(c.upload, "refused") {
 					public := fault.Public(err)
 					if !fault.Is(err, fault.Forbidden) || c.upload != "" && !strings.HasSuffix(c.upload, public.Msg+" | "+public.Hint) {
 						t.Errorf("got %v, %s", err, public.Hint)
 					}
-					if list, err := service.Units.List(t.Context()); err != nil || len(list) > 0 {
+					if list, err := service.Units.List(trusted.Context(t)); err != nil || len(list) > 0 {
 						t.Errorf("it is there: %v, %v", list, err)
 					}
 					return

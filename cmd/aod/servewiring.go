@@ -53,13 +53,14 @@ func serviceOptions(c *config.Config, home string, logger *slog.Logger) orchestr
 		Mounts:       []capsuleapi.Mount{mcpMount(logger)},
 		PayloadBytes: c.PayloadLimit, MinFreeDisk: c.MinFreeDisk,
 		RetentionAge: c.RetentionAge, RetentionSize: c.RetentionSize, SweepInterval: c.SweepInterval,
-		Units: map[string]units.Settings{}, Bounds: boundsFor(c),
+		Units: map[string]units.Settings{}, Bounds: boundsFor(c), Teams: admin.NamedTokens(home).Teams,
 	}
 	opts.Limits.ResultBytes = c.PayloadLimit
 	for name := range c.Unit {
 		u := c.ForUnit(name)
 		opts.Units[name] = units.Settings{
 			Given: runflags.GivenOf(u), Concurrency: u.Concurrency, Queue: u.Queue, QueueWait: u.QueueWait,
+			Teams: u.Teams,
 		}
 	}
 	return opts

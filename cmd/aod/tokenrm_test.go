@@ -15,6 +15,7 @@ import (
 	"github.com/agent-on-demand/aod/cmd/aod/config"
 	"github.com/agent-on-demand/aod/internal/access"
 	"github.com/agent-on-demand/aod/internal/testing/testkit"
+	"github.com/agent-on-demand/aod/internal/testing/trusted"
 	"github.com/agent-on-demand/aod/orchestrator"
 	"github.com/agent-on-demand/aod/orchestrator/feature/schedules"
 	"github.com/agent-on-demand/aod/orchestrator/turns"
@@ -51,7 +52,7 @@ func TestStreamsOfAllProtocolsEndWithTheirToken(t *testing.T) {
 		over <- ended{"MCP", string(raw)}
 	}()
 	testkit.Eventually(t, "they are open", func() bool {
-		page, err := w.service.Runs.List(w.Context(), api.Filter{Active: true})
+		page, err := w.service.Runs.List(trusted.Context(w), api.Filter{Active: true})
 		return err == nil && len(page.Runs) == 2
 	})
 	w.must(w.tokens.Remove("ci"))
@@ -98,15 +99,15 @@ func TestWhatARevokedTokenLeavesIsToldAndStopped(t *testing.T) {
 	more = []string{"--stop"}
 	rm(0, "stopped 1 run, 1 session, 1 schedule made with it")
 	testkit.Eventually(t, "its run is over, and the other one's alone goes on", func() bool {
-		page, err := w.service.Runs.List(w.Context(), api.Filter{Active: true})
+		page, err := w.service.Runs.List(trusted.Context(w), api.Filter{Active: true})
 		return err == nil && len(page.Runs) == 1 && page.Runs[0].By == "ops"
 	})
 	for name, want := range map[string]api.ScheduleState{"of-ci": api.SchedulePaused, "of-ops": api.ScheduleCreated} {
-		if got, err := scheduler.Get(w.Context(), name); err != nil || got.State != want {
+		if got, err := scheduler.Get(trusted.Context(w), name); err != nil || got.State != want {
 			t.Errorf("%s is %s, %v", name, got.State, err)
 		}
 	}
-	open, err := w.service.Sessions.List(w.Context(), turns.Filter{Open: true})
+	open, err := w.service.Sessions.List(trusted.Context(w), turns.Filter{Open: true})
 	if err != nil || len(open.Sessions) != 1 || open.Sessions[0].By != "ops" {
 		t.Errorf("sessions %+v, %v", open.Sessions, err)
 	}

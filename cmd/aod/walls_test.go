@@ -24,6 +24,7 @@ import (
 	"github.com/agent-on-demand/aod/handoff/egress"
 	"github.com/agent-on-demand/aod/internal/access"
 	"github.com/agent-on-demand/aod/internal/testing/testkit"
+	"github.com/agent-on-demand/aod/internal/testing/trusted"
 	"github.com/agent-on-demand/aod/orchestrator"
 	"github.com/agent-on-demand/aod/orchestrator/kind/container"
 	"github.com/agent-on-demand/aod/orchestrator/kind/remote"
@@ -145,7 +146,7 @@ func (w *walled) must(err error) {
 // add makes a token.
 func (w *walled) add(name string, scopes ...access.Scope) {
 	w.Helper()
-	key, err := w.tokens.Add(name, scopes, access.Limits{})
+	key, err := w.tokens.Add(access.Grant{Name: name, Scopes: scopes})
 	w.must(err)
 	w.keys[name] = key
 }
@@ -197,7 +198,7 @@ func (w *walled) made(name, text string) api.Record {
 	record, _, err := w.service.Submit(ctx, spool.Submission{Unit: "writer", Input: input, Metadata: map[string]string{"mcp_client": "x"}})
 	w.must(err)
 	testkit.Eventually(w, "its run runs or is over", func() bool {
-		record, err = w.service.Runs.Get(w.Context(), record.ID)
+		record, err = w.service.Runs.Get(trusted.Context(w), record.ID)
 		return err == nil && (record.Outcome != "" || text == "wait" && record.State == api.Running)
 	})
 	return record

@@ -1,76 +1,134 @@
 package access
 
 import (
-	"cmp"
 	"context"
+	"fmt"
+	"slices"
+
+	"github.com/agent-on-demand/aod/api"
 )
+
+// DefaultTeam owns what is made where nobody speaks of teams.
+const DefaultTeam = api.DefaultTeam
+
+// Owner is to whom something belongs: to a team, and in it to the holder of a token.
+type Owner struct {
+	Team string
+	By   string // the name of the token with which it was made; "": the server's own
+}
+
+// Reach is what somebody may know of, by whom it belongs to. The zero Reach is nothing.
+type Reach struct {
+	All   bool
+	Teams []string // to which it has to belong, unless All
+	By    string   // with whose token it has to be made, unless All; "": with any
+}
+
+// Sees reports whether something that belongs to an owner is within reach.
+func (r Reach) Sees(o Owner) bool {
+	return r.All || slices.Contains(r.Teams, o.Team) && (r.By == "" || r.By == o.By)
+}
+
+// Key tells reaches apart.
+func (r Reach) Key() string { return fmt.Sprintf("%t %q %q", r.All, r.Teams, r.By) }
 
 // client is who asks, in the context of a request.
 type client struct {
-	name   string // of the token; "" for the server's own
-	scopes []Scope
-	all    bool // it sees what others made
-	runs   int  // the most that go on at once; 0: no bound
+	grant   Grant
+	trusted bool // the server itself: nothing is refused
+	owner   Owner
+	reach   Reach
 }
 
 // clientKey is its key.
 type clientKey struct{}
 
-// WithGrant returns a context of a request whose client has a grant: the grant's name is the By of
-// what is made with it, and Sees goes by its scopes. The empty grant is that of a client without a
+func with(ctx context.Context, c client) context.Context {
+	return context.WithValue(ctx, clientKey{}, c)
+}
+
+// WithGrant returns a context of a request whose client has a grant: what is made with it belongs to the grant's
+// first team and its name, and ReachOf goes by its teams and scopes. The empty grant is that of a client without a
 // token, where none is needed.
 func WithGrant(ctx context.Context, g Grant) context.Context {
-	return context.WithValue(ctx, clientKey{}, client{g.Name, g.Scopes, g.Allows(Read) == nil, g.Limits.Runs})
+	return with(ctx, client{grant: g, owner: Owner{g.teams()[0], g.Name}, reach: g.reach()})
 }
 
-// WithClient returns a context of what the server itself does for the holder of the token of this
-// name, such as a run that a schedule starts: the name is the By of what is made with it, and Sees
-// allows all. "" has no name.
-func WithClient(ctx context.Context, name string) context.Context {
-	return context.WithValue(ctx, clientKey{}, client{name: name, all: true})
+// WithServer returns a context of what the server itself does, for nobody: everything is within reach.
+func WithServer(ctx context.Context) context.Context {
+	return with(ctx, client{trusted: true, owner: Owner{Team: DefaultTeam}, reach: Reach{All: true}})
 }
 
+// WithOwner returns a context of what the server itself does for somebody, such as a run that a schedule starts: it
+// belongs to the owner, and what belongs to the owner's team is within reach.
+func WithOwner(ctx context.Context, o Owner) context.Context {
+	return with(ctx, client{trusted: true, owner: o, reach: Reach{Teams: []string{o.Team}}})
+}
+
+// clientOf is that of a context. The zero client, of a context that has none, may nothing and sees nothing: whoever
+// forgets to say for whom something is done has it refused.
 func clientOf(ctx context.Context) client {
-	if c, known := ctx.Value(clientKey{}).(client); known {
-		return c
-	}
-	return client{all: true} // the server itself, or everybody where nobody needs a token
+	c, _ := ctx.Value(clientKey{}).(client)
+	return c
 }
+
+// OwnerOf returns to whom belongs what is made in a context.
+func OwnerOf(ctx context.Context) Owner { return clientOf(ctx).owner }
 
 // ClientOf returns the name of the token of a context's client, or "".
-func ClientOf(ctx context.Context) string { return clientOf(ctx).name }
+func ClientOf(ctx context.Context) string { return clientOf(ctx).owner.By }
 
-// May reports whether a context's client has a scope. Where nobody needs a token, everybody has them all.
+// May reports whether a context's client has a scope.
 func May(ctx context.Context, scope Scope) bool {
-	c, known := ctx.Value(clientKey{}).(client)
-	return !known || Grant{Scopes: c.scopes}.Allows(scope) == nil
+	c := clientOf(ctx)
+	return c.trusted || c.grant.Allows(scope) == nil
 }
 
 // MostRuns returns how many runs that a context's client asked for may go on at once; 0: there is no bound.
-func MostRuns(ctx context.Context) int { return clientOf(ctx).runs }
+func MostRuns(ctx context.Context) int { return clientOf(ctx).grant.Limits.Runs }
 
 // IsAnonymous reports whether the context is that of a client who needed no token, and has none.
 func IsAnonymous(ctx context.Context) bool {
 	c := clientOf(ctx)
-	return !c.all && len(c.scopes) == 0
+	return !c.trusted && len(c.grant.Scopes) == 0
 }
 
-// Sees reports whether a context's client may know of what was made with the token of a name: with
-// the scope read of everything, else of its own alone.
-func Sees(ctx context.Context, by string) bool {
-	c := clientOf(ctx)
-	return c.all || by == c.name && by != ""
-}
+// ReachOf returns what a context's client may know of.
+func ReachOf(ctx context.Context) Reach { return clientOf(ctx).reach }
 
-// nobody is the name of no token.
-const nobody = "-"
+// Sees reports whether a context's client may know of what belongs to an owner.
+func Sees(ctx context.Context, o Owner) bool { return ReachOf(ctx).Sees(o) }
 
-// OnlyOwn returns the name of the token whose things alone a context's client sees; "": it sees
-// everything.
-func OnlyOwn(ctx context.Context) string {
+// UnitsOf returns the teams whose units a context's client may use, also one that sees only the runs that it made
+// itself; all: every team's.
+func UnitsOf(ctx context.Context) (teams []string, all bool) {
 	c := clientOf(ctx)
-	if c.all {
-		return ""
+	switch {
+	case c.reach.All:
+		return nil, true
+	case c.trusted:
+		return c.reach.Teams, false
+	case len(c.grant.Scopes) == 0:
+		return nil, false
 	}
-	return cmp.Or(c.name, nobody)
+	return c.grant.teams(), false
+}
+
+// NamesOf returns the names that a context's client may mean by one: the first counts that there is. Those of a team
+// begin with its name, see api.InTeam.
+func NamesOf(ctx context.Context, name string) []string {
+	names := []string{name}
+	teams, _ := UnitsOf(ctx)
+	for _, team := range teams {
+		if full := api.InTeam(team, name); !slices.Contains(names, full) {
+			names = append(names, full)
+		}
+	}
+	return names
+}
+
+// Has reports whether a context's client has just this scope, or is the server itself.
+func Has(ctx context.Context, scope Scope) bool {
+	c := clientOf(ctx)
+	return c.trusted || slices.Contains(c.grant.Scopes, scope)
 }

@@ -4,22 +4,28 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/api/fault"
 )
 
 // Scope is a part of what a server does for those who ask.
 type Scope string
 
-// The scopes. None is part of another one, but for Admin, which is all.
+// The scopes. None is part of another one, but for Metrics of Read, and Admin, which is all.
 const (
 	Read   Scope = "read"   // see runs, units and figures
 	Run    Scope = "run"    // begin runs, end them, answer their questions
 	Upload Scope = "upload" // bring units, set them back, remove them
 	Admin  Scope = "admin"  // everything
+	// see how the whole server fares, whoever owns what: what Read shows of that, too, as long as there are no teams
+	Metrics Scope = "metrics"
 )
 
 // Scopes are all of them.
-var Scopes = []Scope{Read, Run, Upload, Admin}
+var Scopes = []Scope{Read, Run, Upload, Admin, Metrics}
+
+// with are the scopes that have what another one has.
+var more = map[Scope][]Scope{Metrics: {Read}}
 
 // ParseScopes reads scopes, each a name or several with commas. The error is an Input fault.
 func ParseScopes(texts []string) ([]Scope, error) {
@@ -28,7 +34,7 @@ func ParseScopes(texts []string) ([]Scope, error) {
 		scope := Scope(strings.TrimSpace(name))
 		if !slices.Contains(Scopes, scope) {
 			return nil, fault.New(fault.Input, "there is no scope %s", fault.Quote(name)).
-				WithHint("the scopes are read, run, upload and admin")
+				WithHint("the scopes are read, run, upload, admin and metrics")
 		}
 		if !slices.Contains(scopes, scope) {
 			scopes = append(scopes, scope)
@@ -42,6 +48,42 @@ type Grant struct {
 	Name   string // of the token
 	Scopes []Scope
 	Limits Limits
+	Teams  []string // the first owns what is made; none: DefaultTeam, and with Admin every one
+}
+
+// OfServer reports whether a grant is for the whole server, not for what some teams have.
+func (g Grant) OfServer() bool { return len(g.Teams) == 0 && slices.Contains(g.Scopes, Admin) }
+
+// teams are those to which a grant belongs, at least one.
+func (g Grant) teams() []string {
+	if len(g.Teams) == 0 {
+		return []string{DefaultTeam}
+	}
+	return g.Teams
+}
+
+// reach is what the holder of a grant sees: with the scope read of everything that its teams have, else of its own.
+func (g Grant) reach() Reach {
+	switch {
+	case g.OfServer():
+		return Reach{All: true}
+	case g.Allows(Read) == nil:
+		return Reach{Teams: g.teams()}
+	case g.Name == "":
+		return Reach{}
+	}
+	return Reach{Teams: g.teams(), By: g.Name}
+}
+
+// In returns the grant as one for a single team, which must be one of its own, or any for that of a server. The error
+// is a Forbidden fault.
+func (g Grant) In(team string) (Grant, error) {
+	if api.CheckTeam(team) != nil || !slices.Contains(g.teams(), team) && !g.OfServer() {
+		return Grant{}, fault.New(fault.Forbidden, "the token %q isn't one of the team %s", g.Name, fault.Quote(team)).
+			WithHint("its teams are %s", strings.Join(g.teams(), ", "))
+	}
+	g.Teams = []string{team}
+	return g, nil
 }
 
 // Limits are how much the holder of a token may ask for.
@@ -63,7 +105,8 @@ func (l Limits) check() error {
 
 // Allows returns a Forbidden fault, which names the scope, if the grant doesn't have it.
 func (g Grant) Allows(scope Scope) error {
-	if slices.Contains(g.Scopes, scope) || slices.Contains(g.Scopes, Admin) {
+	if slices.Contains(g.Scopes, scope) || slices.Contains(g.Scopes, Admin) ||
+		slices.ContainsFunc(more[scope], func(s Scope) bool { return slices.Contains(g.Scopes, s) }) {
 		return nil
 	}
 	return fault.New(fault.Forbidden, "the token %q lacks the scope %s", g.Name, scope).
@@ -71,11 +114,11 @@ func (g Grant) Allows(scope Scope) error {
 }
 
 // Holder tells the holders of grants apart: a token that was made again under its name with other
-// scopes has another one.
+// scopes or teams has another one.
 func (g Grant) Holder() string {
 	names := make([]string, len(g.Scopes))
 	for i, scope := range g.Scopes {
 		names[i] = string(scope)
 	}
-	return g.Name + " " + strings.Join(names, ",")
+	return g.Name + " " + strings.Join(names, ",") + " " + strings.Join(g.Teams, ",")
 }

@@ -9,12 +9,15 @@
 //	Tokens.Find (tokens.go)   whose token this is; the file counts as it is at that moment
 //	Grant.Allows (scope.go)   whether its holder may do something
 //	WithGrant (client.go)     has a request's context name the token's holder
-//	Sees (client.go)          whether that holder may know of what another one made
+//	Sees (client.go)          whether that holder may know of what belongs to somebody
+//
+// A context that names nobody sees nothing: what the server does itself says so, with WithServer or WithOwner.
 //
 // It must not know requests, nor what the scopes protect.
 package access
 
 import (
+	"cmp"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
@@ -27,6 +30,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/internal/lazyregexp"
 	"github.com/agent-on-demand/aod/internal/safefs"
@@ -50,8 +54,12 @@ type Token struct {
 	Scopes  []Scope   `json:"scopes"`
 	SHA256  string    `json:"sha256"` // of the token, in hexadecimal
 	Created time.Time `json:"created_at"`
+	Teams   []string  `json:"teams,omitempty"`
 	Limits
 }
+
+// Grant is what its holder may do.
+func (t Token) Grant() Grant { return Grant{t.Name, t.Scopes, t.Limits, t.Teams} }
 
 // Tokens are the tokens in a file, which only its owner may read. Several processes may change
 // it. It is safe for concurrent use.
@@ -61,6 +69,7 @@ type Tokens struct {
 	mu       sync.Mutex
 	info     fs.FileInfo // of what was read last; nil: read again
 	byDigest map[string]Token
+	teams    []string
 }
 
 // NewTokens returns the tokens in a file, which need not be there.
@@ -68,30 +77,40 @@ func NewTokens(path string) *Tokens { return &Tokens{path: path} }
 
 var nameRule = lazyregexp.New(`^[a-z0-9][a-z0-9._-]{0,62}$`)
 
+// maxTeams bounds the teams of a token.
+const maxTeams = 32
+
 // Add makes a token and returns it: nobody can read it again. The error is an Input fault for a
-// name or a limit that is none, Conflict for a name that is taken.
-func (t *Tokens) Add(name string, scopes []Scope, limits Limits) (token string, err error) {
-	if !nameRule().MatchString(name) {
-		return "", fault.New(fault.Input, "%s is not a valid token name", fault.Quote(name)).
+// name, a team or a limit that is none, Conflict for a name that is taken.
+func (t *Tokens) Add(g Grant) (token string, err error) {
+	if !nameRule().MatchString(g.Name) {
+		return "", fault.New(fault.Input, "%s is not a valid token name", fault.Quote(g.Name)).
 			WithHint("a name has up to 63 characters of a-z, 0-9, `.`, `_` and `-`, and begins with a letter " +
 				"or a digit")
 	}
-	if len(scopes) == 0 {
+	if len(g.Scopes) == 0 {
 		return "", fault.New(fault.Input, "a token without a scope would allow nothing").
-			WithHint("add --scope read, run, upload or admin")
+			WithHint("add --scope read, run, upload, admin or metrics")
 	}
-	if err := limits.check(); err != nil {
+	if len(g.Teams) > maxTeams {
+		return "", fault.New(fault.Input, "a token can't be one of more than %d teams", maxTeams)
+	}
+	err = g.Limits.check()
+	for _, team := range g.Teams {
+		err = cmp.Or(err, api.CheckTeam(team))
+	}
+	if err != nil {
 		return "", err
 	}
 	token = prefix + rand.Text() + rand.Text()
 	made := Token{
-		Name: name, Scopes: scopes, Limits: limits, SHA256: digest(token),
+		Name: g.Name, Scopes: g.Scopes, Limits: g.Limits, Teams: g.Teams, SHA256: digest(token),
 		Created: time.Now().UTC().Truncate(time.Second),
 	}
 	return token, t.change(func(all []Token) ([]Token, error) {
-		if slices.ContainsFunc(all, func(t Token) bool { return t.Name == name }) {
-			return nil, fault.New(fault.Conflict, "there is a token %q", name).
-				WithHint("choose another name, or `aod token rm %s` first", name)
+		if slices.ContainsFunc(all, func(t Token) bool { return t.Name == g.Name }) {
+			return nil, fault.New(fault.Conflict, "there is a token %q", g.Name).
+				WithHint("choose another name, or `aod token rm %s` first", g.Name)
 		}
 		if len(all) >= maxTokens {
 			return nil, fault.New(fault.TooLarge, "there are %d tokens, which is the most", len(all)).
@@ -119,6 +138,17 @@ func (t *Tokens) List() ([]Token, error) {
 	return all, err
 }
 
+// Teams returns the teams that tokens name, but for DefaultTeam. A file that can't be read has none: nobody gets in
+// then.
+func (t *Tokens) Teams() (names []string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.refresh() != nil {
+		return nil
+	}
+	return t.teams
+}
+
 // Find returns what the holder of a token may do, by the token's SHA-256, and whether there is such a token.
 func (t *Tokens) Find(of [sha256.Size]byte) (Grant, bool, error) {
 	t.mu.Lock()
@@ -127,7 +157,7 @@ func (t *Tokens) Find(of [sha256.Size]byte) (Grant, bool, error) {
 		return Grant{}, false, err
 	}
 	found, ok := t.byDigest[hex.EncodeToString(of[:])]
-	return Grant{found.Name, found.Scopes, found.Limits}, ok, nil
+	return found.Grant(), ok, nil
 }
 
 // refresh reads the file again if it may have changed.
@@ -137,7 +167,7 @@ func (t *Tokens) refresh() error {
 		info.Size() == t.info.Size() {
 		return nil
 	}
-	t.info, t.byDigest = nil, nil
+	t.info, t.byDigest, t.teams = nil, nil, nil
 	all, info, err := t.read()
 	if err != nil {
 		return err
@@ -145,6 +175,11 @@ func (t *Tokens) refresh() error {
 	t.byDigest = make(map[string]Token, len(all))
 	for _, token := range all {
 		t.byDigest[token.SHA256] = token
+		for _, team := range token.Teams {
+			if team != DefaultTeam && !slices.Contains(t.teams, team) {
+				t.teams = append(t.teams, team)
+			}
+		}
 	}
 	if info != nil && time.Since(info.ModTime()) > settled {
 		t.info = info

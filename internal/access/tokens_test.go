@@ -27,7 +27,7 @@ func TestATokenIsMadeFoundAndRevoked(t *testing.T) {
 	if _, known, err := server.Find(sha256.Sum256([]byte("anything"))); known || err != nil {
 		t.Errorf("without a file: %v, %v", known, err)
 	}
-	token, err := command.Add("ci", []Scope{Run, Read}, Limits{})
+	token, err := command.Add(Grant{Name: "ci", Scopes: []Scope{Run, Read}})
 	must(t, err)
 	grant, known, err := server.Find(sha256.Sum256([]byte(token)))
 	if err != nil || !known || grant.Name != "ci" || grant.Allows(Run) != nil || grant.Allows(Read) != nil {
@@ -46,7 +46,7 @@ func TestATokenIsMadeFoundAndRevoked(t *testing.T) {
 	if strings.Contains(string(raw), token) || info.Mode().Perm() != 0o600 {
 		t.Errorf("mode %v of\n%s", info.Mode(), raw)
 	}
-	if _, err := command.Add("ci", []Scope{Read}, Limits{}); !fault.Is(err, fault.Conflict) {
+	if _, err := command.Add(Grant{Name: "ci", Scopes: []Scope{Read}}); !fault.Is(err, fault.Conflict) {
 		t.Errorf("the same name again: %v", err)
 	}
 	must(t, command.Remove("ci"))
@@ -62,7 +62,7 @@ func TestEveryChangeOfTheFileCounts(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "tokens.json")
 	server, command := NewTokens(path), NewTokens(path)
 	for range 50 { // faster than the clock of the file system
-		token, err := command.Add("ci", []Scope{Run}, Limits{})
+		token, err := command.Add(Grant{Name: "ci", Scopes: []Scope{Run}})
 		must(t, err)
 		if _, known, err := server.Find(sha256.Sum256([]byte(token))); !known || err != nil {
 			t.Fatalf("a new one: %v, %v", known, err)
@@ -79,7 +79,7 @@ func TestEveryChangeOfTheFileCounts(t *testing.T) {
 func TestAChangeOfASettledFileCounts(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "tokens.json")
 	server, command := NewTokens(path), NewTokens(path)
-	token, err := command.Add("ci", []Scope{Run}, Limits{})
+	token, err := command.Add(Grant{Name: "ci", Scopes: []Scope{Run}})
 	must(t, err)
 	finds := func(token string, want bool) {
 		t.Helper()
@@ -109,7 +109,7 @@ func TestAChangeOfASettledFileCounts(t *testing.T) {
 func TestAFileIsReadAgainUntilItHasSettled(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "tokens.json")
 	tokens, soon := NewTokens(path), time.Now().Add(time.Hour)
-	token, err := tokens.Add("ci", []Scope{Run}, Limits{})
+	token, err := tokens.Add(Grant{Name: "ci", Scopes: []Scope{Run}})
 	must(t, err)
 	raw, err := os.ReadFile(path)
 	must(t, err)
@@ -126,22 +126,30 @@ func TestATokenSeesWhatItsScopesSay(t *testing.T) {
 	with := func(name string, scopes ...Scope) context.Context {
 		return WithGrant(t.Context(), Grant{Name: name, Scopes: scopes})
 	}
+	in := func(team, name string, scopes ...Scope) context.Context {
+		return WithGrant(t.Context(), Grant{Name: name, Scopes: scopes, Teams: []string{team}})
+	}
+	mine, others, nobodys := Owner{"default", "ci"}, Owner{"research", "ci"}, Owner{Team: "default"}
 	for name, c := range map[string]struct {
-		ctx       context.Context //nolint:containedctx // it is what is tried
-		own, all  bool            // what it sees of ci's, and of nobody's
-		only      string
-		anonymous bool
+		ctx                   context.Context //nolint:containedctx // it is what is tried
+		own, ofOthers, server bool            // what it sees of ci's, of the same name's in another team, and of nobody's
+		anonymous             bool
 	}{
-		"the server itself":            {t.Context(), true, true, "", false},
-		"what the server does for one": {WithClient(t.Context(), "ops"), true, true, "", false},
-		"the server's own token":       {with("", Admin), true, true, "", false},
-		"the scope read":               {with("ops", Read), true, true, "", false},
-		"its maker":                    {with("ci", Run, Upload), true, false, "ci", false},
-		"another one":                  {with("ops", Run), false, false, "ops", false},
-		"no token":                     {with(""), false, false, "-", true},
+		"whoever forgot to say so":     {t.Context(), false, false, false, true},
+		"the server itself":            {WithServer(t.Context()), true, true, true, false},
+		"what the server does for one": {WithOwner(t.Context(), Owner{"default", "ops"}), true, false, true, false},
+		"the server's own token":       {with("", Admin), true, true, true, false},
+		"an operator's":                {with("ops", Admin), true, true, true, false},
+		"the scope read":               {with("ops", Read), true, false, true, false},
+		"its maker":                    {with("ci", Run, Upload), true, false, false, false},
+		"another one":                  {with("ops", Run), false, false, false, false},
+		"no token":                     {with(""), false, false, false, true},
+		"another team's reader":        {in("research", "eve", Read), false, true, false, false},
+		"another team's administrator": {in("research", "eve", Admin), false, true, false, false},
+		"its name in another team":     {in("research", "ci", Run), false, true, false, false},
 	} {
-		if Sees(c.ctx, "ci") != c.own || Sees(c.ctx, "") != c.all || OnlyOwn(c.ctx) != c.only || IsAnonymous(c.ctx) != c.anonymous {
-			t.Errorf("%s: sees %v and %v, only %q", name, Sees(c.ctx, "ci"), Sees(c.ctx, ""), OnlyOwn(c.ctx))
+		if Sees(c.ctx, mine) != c.own || Sees(c.ctx, others) != c.ofOthers || Sees(c.ctx, nobodys) != c.server || IsAnonymous(c.ctx) != c.anonymous {
+			t.Errorf("%s: sees %v, %v and %v", name, Sees(c.ctx, mine), Sees(c.ctx, others), Sees(c.ctx, nobodys))
 		}
 	}
 	ci := Grant{Name: "ci", Scopes: []Scope{Run}}
@@ -155,7 +163,7 @@ func TestTokensThatAreMadeAtOnceAreAllThere(t *testing.T) {
 	var all sync.WaitGroup
 	for i := range 8 {
 		all.Go(func() {
-			if _, err := NewTokens(path).Add("n"+string(rune('a'+i)), []Scope{Read}, Limits{}); err != nil {
+			if _, err := NewTokens(path).Add(Grant{Name: "n" + string(rune('a'+i)), Scopes: []Scope{Read}}); err != nil {
 				t.Error(err)
 			}
 		})
@@ -169,7 +177,7 @@ func TestTokensThatAreMadeAtOnceAreAllThere(t *testing.T) {
 func TestAFileThatIsNoneGivesNobodyAccess(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "tokens.json")
 	tokens := NewTokens(path)
-	token, err := tokens.Add("ci", []Scope{Admin}, Limits{})
+	token, err := tokens.Add(Grant{Name: "ci", Scopes: []Scope{Admin}})
 	must(t, err)
 	must(t, os.Chmod(path, 0o644))
 	if _, known, err := tokens.Find(sha256.Sum256([]byte(token))); known || !fault.Is(err, fault.Unavailable) || !strings.Contains(fault.Public(err).Hint, "chmod 600") {
@@ -188,11 +196,11 @@ func TestAFileThatIsNoneGivesNobodyAccess(t *testing.T) {
 func TestNamesAndScopesAreChecked(t *testing.T) {
 	tokens := NewTokens(filepath.Join(t.TempDir(), "tokens.json"))
 	for _, name := range []string{"", "A", "-x", "a/b", "a\nb", strings.Repeat("a", 64)} {
-		if _, err := tokens.Add(name, []Scope{Read}, Limits{}); !fault.Is(err, fault.Input) {
+		if _, err := tokens.Add(Grant{Name: name, Scopes: []Scope{Read}}); !fault.Is(err, fault.Input) {
 			t.Errorf("%q: %v", name, err)
 		}
 	}
-	if _, err := tokens.Add("ok", nil, Limits{}); !fault.Is(err, fault.Input) {
+	if _, err := tokens.Add(Grant{Name: "ok", Scopes: nil}); !fault.Is(err, fault.Input) {
 		t.Errorf("no scope: %v", err)
 	}
 	if scopes, err := ParseScopes([]string{"read,run", "read"}); err != nil || len(scopes) != 2 {
@@ -206,15 +214,15 @@ func TestNamesAndScopesAreChecked(t *testing.T) {
 func TestATokenHasLimits(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "tokens.json")
 	limits := Limits{Rate: 60, Runs: 5}
-	token, err := NewTokens(path).Add("ci", []Scope{Run}, limits)
+	token, err := NewTokens(path).Add(Grant{Name: "ci", Scopes: []Scope{Run}, Limits: limits})
 	must(t, err)
 	tokens := NewTokens(path)
 	grant, known, err := tokens.Find(sha256.Sum256([]byte(token)))
-	if err != nil || !known || grant.Limits != limits || MostRuns(WithGrant(t.Context(), grant)) != 5 || MostRuns(WithClient(t.Context(), "ci")) != 0 {
+	if err != nil || !known || grant.Limits != limits || MostRuns(WithGrant(t.Context(), grant)) != 5 || MostRuns(WithServer(t.Context())) != 0 {
 		t.Errorf("%+v, %v, %v", grant, known, err)
 	}
 	for _, wrong := range []Limits{{Rate: -1}, {Runs: -1}, {Rate: maxLimit + 1}} {
-		if _, err := tokens.Add("no", []Scope{Run}, wrong); !fault.Is(err, fault.Input) {
+		if _, err := tokens.Add(Grant{Name: "no", Scopes: []Scope{Run}, Limits: wrong}); !fault.Is(err, fault.Input) {
 			t.Errorf("%+v: %v", wrong, err)
 		}
 	}

@@ -14,6 +14,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/agent-on-demand/aod/internal/testing/trusted"
+
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/orchestrator/layout"
 	"github.com/agent-on-demand/aod/orchestrator/store"
@@ -123,7 +125,7 @@ func restored(t *testing.T, raw []byte) (home string, done Restored, err error) 
 		t.Fatal(err)
 	}
 	home = filepath.Join(t.TempDir(), "data", "server")
-	done, err = Restore(t.Context(), home, file, false)
+	done, err = Restore(trusted.Context(t), home, file, false)
 	if left, _ := os.ReadDir(filepath.Dir(home)); err != nil && len(left) > 0 {
 		t.Errorf("it has left %v", left)
 	}

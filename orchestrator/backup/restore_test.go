@@ -11,6 +11,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/agent-on-demand/aod/internal/testing/trusted"
+
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/internal/safefs"
 	"github.com/agent-on-demand/aod/orchestrator/layout"
@@ -74,20 +76,20 @@ func TestAHomeThatIsThereAlready(t *testing.T) {
 	for _, name := range keptOfHome {
 		put(t, "own "+name, home, name)
 	}
-	if _, err := Restore(t.Context(), home, file, false); !fault.Is(err, fault.Conflict) || !strings.Contains(fault.Public(err).Hint, "--force") {
+	if _, err := Restore(trusted.Context(t), home, file, false); !fault.Is(err, fault.Conflict) || !strings.Contains(fault.Public(err).Hint, "--force") {
 		t.Errorf("without force: %v", err)
 	}
 	lock, err := safefs.Lock(filepath.Join(home, layout.Lock))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Restore(t.Context(), home, file, true); !fault.Is(err, fault.Conflict) || !strings.Contains(fault.Public(err).Hint, "stop it") {
+	if _, err := Restore(trusted.Context(t), home, file, true); !fault.Is(err, fault.Conflict) || !strings.Contains(fault.Public(err).Hint, "stop it") {
 		t.Errorf("under a server: %v", err)
 	}
 	if err := lock.Close(); err != nil {
 		t.Fatal(err)
 	}
-	done, err := Restore(t.Context(), home, file, true)
+	done, err := Restore(trusted.Context(t), home, file, true)
 	if err != nil || done.Runs != 0 || done.Files != 3 || !strings.HasPrefix(done.Aside, home+".before-") {
 		t.Fatalf("%+v, %v", done, err)
 	}
@@ -110,7 +112,7 @@ func TestAHomeWithoutAStoreIsTakenOver(t *testing.T) {
 	file, home := filepath.Join(t.TempDir(), "backup"), filepath.Join(t.TempDir(), "server")
 	put(t, string(backupOf(t)), file)
 	put(t, "secret", home, layout.Token)
-	done, err := Restore(t.Context(), home, file, false)
+	done, err := Restore(trusted.Context(t), home, file, false)
 	if err != nil || done.Aside == "" || string(bytesOf(t, filepath.Join(home, layout.Token))) != "secret" {
 		t.Errorf("%+v, %v", done, err)
 	}
@@ -122,11 +124,11 @@ func TestAHomeWithoutAStoreIsTakenOver(t *testing.T) {
 func TestARestoreOfNoFile(t *testing.T) {
 	home := filepath.Join(t.TempDir(), "server")
 	for name, file := range map[string]string{"one that isn't there": filepath.Join(t.TempDir(), "none"), "a directory": t.TempDir()} {
-		if _, err := Restore(t.Context(), home, file, false); !fault.Is(err, fault.Input) || !strings.Contains(err.Error(), "can't be opened") {
+		if _, err := Restore(trusted.Context(t), home, file, false); !fault.Is(err, fault.Input) || !strings.Contains(err.Error(), "can't be opened") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	over, cancel := context.WithCancel(t.Context())
+	over, cancel := context.WithCancel(trusted.Context(t))
 	cancel()
 	file := filepath.Join(t.TempDir(), "backup")
 	put(t, string(backupOf(t)), file)

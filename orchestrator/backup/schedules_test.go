@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agent-on-demand/aod/internal/testing/trusted"
+
 	"github.com/agent-on-demand/aod/orchestrator/layout"
 	"github.com/agent-on-demand/aod/orchestrator/store"
 )
@@ -22,17 +24,17 @@ func TestABackupHasTheFilesOfSchedules(t *testing.T) {
 	}
 	now := time.Now()
 	row := store.Schedule{Name: "one", Unit: "worker", Spec: []byte(`{}`), Files: needed, Until: now, CreatedAt: now, ChangedAt: now}
-	if _, err := s.Schedules.Put(t.Context(), row); err != nil {
+	if _, err := s.Schedules.Put(trusted.Context(t), row); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
 	file, after := filepath.Join(t.TempDir(), "backup"), filepath.Join(t.TempDir(), "server")
-	if _, err := Write(t.Context(), before, Target{File: file, Replace: true}, "test"); err != nil {
+	if _, err := Write(trusted.Context(t), before, Target{File: file, Replace: true}, "test"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Restore(t.Context(), after, file, false); err != nil {
+	if _, err := Restore(trusted.Context(t), after, file, false); err != nil {
 		t.Fatal(err)
 	}
 	if raw, err := os.ReadFile(filepath.Join(after, layout.Schedules, needed, "0")); string(raw) != "kept" {

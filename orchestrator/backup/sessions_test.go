@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agent-on-demand/aod/internal/testing/trusted"
+
 	"github.com/agent-on-demand/aod/orchestrator/layout"
 	"github.com/agent-on-demand/aod/orchestrator/store"
 )
@@ -27,7 +29,7 @@ func homeOf(t *testing.T, open, closed string) string {
 	now := time.Now()
 	for _, id := range []string{open, closed} {
 		row := store.Session{ID: id, Unit: "talker", Closed: id == closed, CreatedAt: now, UsedAt: now}
-		if err := s.Sessions.Insert(t.Context(), row); err != nil {
+		if err := s.Sessions.Insert(trusted.Context(t), row); err != nil {
 			t.Fatal(err)
 		}
 		put(t, "told", home, layout.Sessions, id, layout.Home, ".agent", "told")
@@ -84,11 +86,11 @@ func TestABackupHasTheHomesOfOpenSessions(t *testing.T) {
 		}
 	}
 	file := filepath.Join(t.TempDir(), "backup")
-	if _, err := Write(t.Context(), before, Target{File: file, Replace: true}, "test"); err != nil {
+	if _, err := Write(trusted.Context(t), before, Target{File: file, Replace: true}, "test"); err != nil {
 		t.Fatal(err)
 	}
 	after := filepath.Join(t.TempDir(), "server")
-	if _, err := Restore(t.Context(), after, file, false); err != nil {
+	if _, err := Restore(trusted.Context(t), after, file, false); err != nil {
 		t.Fatal(err)
 	}
 	own = filepath.Join(after, layout.Sessions, open, layout.Home)

@@ -216,7 +216,7 @@ func (a *archiver) addUnits(ctx context.Context) error {
 // meanwhile: such a schedule has none then, and its runs say so.
 func (a *archiver) addSchedules(ctx context.Context, s *store.Schedules) error {
 	for before := int64(0); ; {
-		rows, err := s.List(ctx, before, 0)
+		rows, err := s.List(ctx, store.Owned{}, before, 0)
 		if err != nil || len(rows) == 0 {
 			return err
 		}

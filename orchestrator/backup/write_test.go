@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agent-on-demand/aod/internal/testing/trusted"
+
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/agent-on-demand/aod/api/fault"
@@ -43,7 +45,7 @@ func homeOfRuns(t *testing.T) string {
 	now := time.Now().UTC()
 	for id, record := range map[string]string{goesOn: `{}`, hasEnded: `{}`, isGone: `not JSON`, hasMade: `{"outcome":"success"}`} {
 		row := store.Run{ID: id, Unit: "worker", State: "running", Record: []byte(record), CreatedAt: now, Finished: id == hasEnded}
-		if err := s.Runs.Insert(t.Context(), row, store.Key{}); err != nil {
+		if err := s.Runs.Insert(trusted.Context(t), row, store.Key{}); err != nil {
 			t.Fatal(err)
 		}
 		if id == isGone {
@@ -85,7 +87,7 @@ func namesIn(t *testing.T, file string) (names []string) {
 
 func TestWhatIsKeptOfARun(t *testing.T) {
 	home, file := homeOfRuns(t), filepath.Join(t.TempDir(), "backup")
-	report, err := Write(t.Context(), home, Target{File: file, Replace: true}, "test")
+	report, err := Write(trusted.Context(t), home, Target{File: file, Replace: true}, "test")
 	if err != nil || report.Runs != 4 {
 		t.Fatalf("%+v, %v", report, err)
 	}
@@ -144,7 +146,7 @@ func TestWhatIsKeptOfUnits(t *testing.T) {
 	if err := syscall.Mkfifo(filepath.Join(units, "worker", "0123456789abcdef", "worker", "fifo"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Write(t.Context(), home, Target{File: file, Replace: true}, "test"); err != nil {
+	if _, err := Write(trusted.Context(t), home, Target{File: file, Replace: true}, "test"); err != nil {
 		t.Fatal(err)
 	}
 	var got []string
@@ -172,7 +174,7 @@ func TestNamesThatADigestLineHasToEscape(t *testing.T) {
 	for _, name := range odd {
 		put(t, "of "+name, home, layout.Runs, goesOn, layout.Input, name)
 	}
-	if _, err := Write(t.Context(), home, Target{File: file, Replace: true}, "test"); err != nil {
+	if _, err := Write(trusted.Context(t), home, Target{File: file, Replace: true}, "test"); err != nil {
 		t.Fatal(err)
 	}
 	after, _, err := restored(t, bytesOf(t, file))
@@ -187,7 +189,7 @@ func TestNamesThatADigestLineHasToEscape(t *testing.T) {
 }
 
 func TestABackupThatCantBeWritten(t *testing.T) {
-	over, cancel := context.WithCancel(t.Context())
+	over, cancel := context.WithCancel(trusted.Context(t))
 	cancel()
 	dir := t.TempDir()
 	for name, c := range map[string]struct {
@@ -196,15 +198,15 @@ func TestABackupThatCantBeWritten(t *testing.T) {
 		file string
 		want func(error) bool
 	}{
-		"of a home without a store": {t.Context(), t.TempDir, filepath.Join(dir, "a"), func(err error) bool { return fault.Is(err, fault.NotFound) }},
-		"where no directory is":     {t.Context(), func() string { return homeOfRuns(t) }, filepath.Join(dir, "none", "a"), func(err error) bool { return fault.Is(err, fault.Input) }},
+		"of a home without a store": {trusted.Context(t), t.TempDir, filepath.Join(dir, "a"), func(err error) bool { return fault.Is(err, fault.NotFound) }},
+		"where no directory is":     {trusted.Context(t), func() string { return homeOfRuns(t) }, filepath.Join(dir, "none", "a"), func(err error) bool { return fault.Is(err, fault.Input) }},
 		"when it is cancelled":      {over, func() string { return homeOfRuns(t) }, filepath.Join(dir, "b"), func(err error) bool { return errors.Is(err, context.Canceled) }},
-		"of a damaged store": {t.Context(), func() string {
+		"of a damaged store": {trusted.Context(t), func() string {
 			home := t.TempDir()
 			put(t, strings.Repeat("garbage", 1000), home, layout.Database)
 			return home
 		}, filepath.Join(dir, "c"), func(err error) bool { return fault.Is(err, fault.Unavailable) || fault.Is(err, fault.Input) }},
-		"over a directory": {t.Context(), func() string { return homeOfRuns(t) }, dir, func(err error) bool { return fault.Is(err, fault.Unavailable) }},
+		"over a directory": {trusted.Context(t), func() string { return homeOfRuns(t) }, dir, func(err error) bool { return fault.Is(err, fault.Unavailable) }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if c.file != dir && !strings.Contains(c.file, "none") {
@@ -228,7 +230,7 @@ func TestABackupThatCantBeWritten(t *testing.T) {
 func TestABackupTakesNoNameThatIsTaken(t *testing.T) {
 	home, file := homeOfRuns(t), filepath.Join(t.TempDir(), "backup")
 	put(t, "an earlier one", file)
-	_, err := Write(t.Context(), home, Target{File: file}, "test")
+	_, err := Write(trusted.Context(t), home, Target{File: file}, "test")
 	if !fault.Is(err, fault.Exists) || !strings.Contains(fault.Public(err).Hint, "--replace") {
 		t.Errorf("%v", err)
 	}
@@ -238,7 +240,7 @@ func TestABackupTakesNoNameThatIsTaken(t *testing.T) {
 	if left, _ := os.ReadDir(filepath.Dir(file)); len(left) != 1 {
 		t.Errorf("there is %v", left)
 	}
-	if _, err := Write(t.Context(), home, Target{File: file, Replace: true}, "test"); err != nil {
+	if _, err := Write(trusted.Context(t), home, Target{File: file, Replace: true}, "test"); err != nil {
 		t.Error(err)
 	}
 	if len(namesIn(t, file)) == 0 {
@@ -253,13 +255,13 @@ func TestOneProcessPreparesAFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	put(t, "half", w.dir, "home", "of a dead process")
-	if _, err := Write(t.Context(), home, Target{File: file, Replace: true}, "test"); !fault.Is(err, fault.Conflict) || !strings.Contains(fault.Public(err).Hint, "another name") {
+	if _, err := Write(trusted.Context(t), home, Target{File: file, Replace: true}, "test"); !fault.Is(err, fault.Conflict) || !strings.Contains(fault.Public(err).Hint, "another name") {
 		t.Errorf("%v", err)
 	}
 	if err := w.lock.Close(); err != nil { // as when it dies
 		t.Fatal(err)
 	}
-	if _, err := Write(t.Context(), home, Target{File: file, Replace: true}, "test"); err != nil {
+	if _, err := Write(trusted.Context(t), home, Target{File: file, Replace: true}, "test"); err != nil {
 		t.Error(err)
 	}
 	if left, _ := os.ReadDir(filepath.Dir(file)); len(left) != 1 {

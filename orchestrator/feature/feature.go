@@ -199,6 +199,6 @@ type Sweeper interface {
 
 // Reporter is a Feature that knows what goes on with units.
 type Reporter interface {
-	// Report adds what it knows of a unit to what clients are told.
-	Report(unit string, status *api.UnitStatus)
+	// Report adds what it knows of a unit to what the client of ctx is told.
+	Report(ctx context.Context, unit string, status *api.UnitStatus)
 }

@@ -16,6 +16,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/internal/access"
 	"github.com/agent-on-demand/aod/orchestrator/feature"
 	"github.com/agent-on-demand/aod/orchestrator/layout"
 	"github.com/agent-on-demand/aod/orchestrator/metrics"
@@ -37,7 +39,9 @@ type Options struct {
 	Features []feature.Feature
 	Slots    int    // how many runs go on at once
 	Home     string // on the disk whose room counts
-	Version  string // of the program
+	// Teams are those that there are beside the default one; nil: there are none.
+	Teams   func() []string
+	Version string // of the program
 }
 
 // Figures are those of a server. They are safe for concurrent use.
@@ -64,6 +68,7 @@ func (f *Figures) Collectors() (all []prometheus.Collector) {
 
 // Now returns the current figures for the metrics.
 func (f *Figures) Now(ctx context.Context) (metrics.Figures, error) {
+	ctx = access.WithServer(ctx)
 	pool := f.Pool()
 	stats, err := f.stats(ctx, pool)
 	if err != nil {
@@ -72,8 +77,34 @@ func (f *Figures) Now(ctx context.Context) (metrics.Figures, error) {
 	return metrics.Figures{Version: f.opts.Version, Stats: stats, Pool: pool}, nil
 }
 
-// Stats returns the figures of the moment.
-func (f *Figures) Stats(ctx context.Context) (api.Stats, error) { return f.stats(ctx, f.Pool()) }
+// Whole reports whether the client of ctx may know how the whole server fares: everybody who may look, as long as there
+// are no teams, and then those alone who see what all have.
+func (f *Figures) Whole(ctx context.Context) bool {
+	alone := f.opts.Teams == nil || len(f.opts.Teams()) == 0
+	return access.ReachOf(ctx).All || access.Has(ctx, access.Metrics) || alone && access.May(ctx, access.Read)
+}
+
+// CheckWhole returns a Forbidden fault for a client who may not know how the whole server fares.
+func (f *Figures) CheckWhole(ctx context.Context) error {
+	if f.Whole(ctx) {
+		return nil
+	}
+	return fault.New(fault.Forbidden, "this tells of all teams, and the token %q is one of a team",
+		access.ClientOf(ctx)).
+		WithHint("the operator makes a token for it: `aod token add NAME --scope metrics`")
+}
+
+// Stats returns the figures of the moment: for one who may not know how the whole server fares, those of the own
+// runs.
+func (f *Figures) Stats(ctx context.Context) (api.Stats, error) {
+	if f.Whole(ctx) {
+		return f.stats(ctx, f.Pool())
+	}
+	stats := api.Stats{Since: f.opts.Recent.Since, Slots: f.opts.Slots}
+	var err error
+	stats.Units, err = f.unitStats(ctx, &stats)
+	return stats, err
+}
 
 func (f *Figures) stats(ctx context.Context, pool api.PoolStats) (api.Stats, error) {
 	totals, err := f.opts.Store.Runs.Totals(ctx)
@@ -92,15 +123,20 @@ func (f *Figures) stats(ctx context.Context, pool api.PoolStats) (api.Stats, err
 
 // unitStats returns the figures of each unit, and adds them up in all.
 func (f *Figures) unitStats(ctx context.Context, all *api.Stats) ([]api.UnitStats, error) {
-	live, err := f.opts.Store.Runs.Live(ctx)
+	live, err := f.opts.Store.Runs.Live(ctx, store.OwnedFor(ctx))
 	if err != nil {
 		return nil, err
 	}
 	now := time.Now()
 	busy, waiting := f.opts.Queue.Counts()
-	all.Busy = busy
+	whole, team := f.Whole(ctx), ""
+	if whole {
+		all.Busy = busy
+	} else {
+		waiting, team = map[string]int{}, access.OwnerOf(ctx).Team
+	}
 	byUnit := map[string]map[api.Status]int64{}
-	for _, name := range f.opts.Recent.Names() {
+	for _, name := range f.opts.Recent.Names(team) {
 		byUnit[name] = map[api.Status]int64{}
 	}
 	for _, l := range live {
@@ -111,11 +147,18 @@ func (f *Figures) unitStats(ctx context.Context, all *api.Stats) ([]api.UnitStat
 		if l.State == string(api.Idle) {
 			all.OldestWait = max(all.OldestWait, float64(now.Sub(l.Oldest).Milliseconds()))
 		}
+		switch {
+		case whole:
+		case l.State == string(api.Idle):
+			waiting[l.Unit] = int(l.Runs)
+		default:
+			all.Busy += int(l.Runs)
+		}
 	}
 	units := []api.UnitStats{}
 	for name, states := range byUnit {
 		u := api.UnitStats{Unit: name, Live: states, Ended: map[api.Outcome]int64{}, Queued: waiting[name]}
-		f.opts.Recent.Figures(&u, f.opts.Queue.Lanes(name), now)
+		f.opts.Recent.Figures(&u, team, f.opts.Queue.Lanes(name), now)
 		units = append(units, u)
 		all.Queued += u.Queued
 	}
@@ -133,6 +176,24 @@ func (f *Figures) Database() (bytes int64) {
 	return bytes
 }
 
+// PoolOf returns the figures of the sandboxes that wait for runs of the units that the client of ctx may know of: how
+// many hits they had is told to those alone who may know how the whole server fares.
+func (f *Figures) PoolOf(ctx context.Context) api.PoolStats {
+	pool := f.Pool()
+	if f.Whole(ctx) {
+		return pool
+	}
+	of := pool.Units
+	pool = api.PoolStats{Units: []api.PoolUnit{}}
+	for _, u := range of {
+		if prefix, _, _ := strings.Cut(u.Unit, "."); prefix == access.OwnerOf(ctx).Team {
+			pool.Units = append(pool.Units, u)
+			pool.Waiting += len(u.Waiting)
+		}
+	}
+	return pool
+}
+
 // Pool returns the figures of the sandboxes that wait for runs.
 func (f *Figures) Pool() api.PoolStats {
 	for kind := range f.opts.Kinds.Each() {
@@ -145,13 +206,15 @@ func (f *Figures) Pool() api.PoolStats {
 
 // OfUnit tells what goes on with a unit. It counts up to 1000 runs.
 func (f *Figures) OfUnit(ctx context.Context, name string) (*api.UnitStatus, error) {
-	status := &api.UnitStatus{Sessions: f.opts.Sessions.OpenOf(name)}
+	status := &api.UnitStatus{Sessions: f.opts.Sessions.OpenOf(ctx, name)}
 	for _, joins := range f.opts.Features {
 		if reporter, ok := joins.(feature.Reporter); ok {
-			reporter.Report(name, status)
+			reporter.Report(ctx, name, status)
 		}
 	}
-	err := records.Each(ctx, f.opts.Store.Runs, store.Filter{Unit: name, Unfinished: true}, 1000, func(row store.Run) {
+	owned := store.OwnedFor(ctx)
+	live := store.Filter{Unit: name, Unfinished: true, Owned: owned}
+	err := records.Each(ctx, f.opts.Store.Runs, live, 1000, func(row store.Run) {
 		if row.State == string(api.Idle) {
 			status.Waiting++
 		} else {
@@ -161,13 +224,13 @@ func (f *Figures) OfUnit(ctx context.Context, name string) (*api.UnitStatus, err
 	if err != nil {
 		return nil, err
 	}
-	if status.Schedules, err = f.opts.Store.Schedules.OfUnit(ctx, name, 100); err != nil {
+	if status.Schedules, err = f.opts.Store.Schedules.OfUnit(ctx, name, owned, 100); err != nil {
 		return nil, err
 	}
 	if status.Lately, err = f.lately(ctx, name); err != nil {
 		return nil, err
 	}
-	last, err := f.opts.Store.Runs.List(ctx, store.Filter{Unit: name, Limit: 1})
+	last, err := f.opts.Store.Runs.List(ctx, store.Filter{Unit: name, Limit: 1, Owned: owned})
 	if err != nil || len(last.Runs) == 0 {
 		return status, err
 	}
@@ -194,7 +257,7 @@ const lastRuns = 100
 
 // lately tells how the last runs of a unit ended; nil: none has.
 func (f *Figures) lately(ctx context.Context, name string) (*api.Lately, error) {
-	rows, err := f.opts.Store.Runs.LastEnded(ctx, name, lastRuns)
+	rows, err := f.opts.Store.Runs.LastEnded(ctx, name, store.OwnedFor(ctx), lastRuns)
 	if err != nil || len(rows) == 0 {
 		return nil, err
 	}

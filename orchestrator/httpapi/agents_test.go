@@ -16,6 +16,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agent-on-demand/aod/internal/testing/trusted"
+
 	gocmp "github.com/google/go-cmp/cmp"
 
 	"github.com/agent-on-demand/aod/api"
@@ -118,7 +120,7 @@ func TestOurOwnAgentsKeepTheContract(t *testing.T) {
 		{URL: s.url, TaskType: "actor"},
 		{URL: s.url, TaskType: "other"},
 	} {
-		report, err := check.Agent(t.Context(), target, opts)
+		report, err := check.Agent(trusted.Context(t), target, opts)
 		must(t, err)
 		for _, c := range report.Checks {
 			clocked := c.ID == "stream-unbuffered" // it applies only to runs of a second or more, and this one takes none

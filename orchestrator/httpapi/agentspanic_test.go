@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agent-on-demand/aod/internal/testing/trusted"
+
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/internal/wire/httpwire"
 	"github.com/agent-on-demand/aod/orchestrator/protocol/agents"
@@ -62,7 +64,7 @@ func TestAPanicInAStreamIsFollowedByOneTerminalEvent(t *testing.T) {
 
 func TestAPanicWhileEventsAreReadIsAnError(t *testing.T) {
 	t.Parallel()
-	events, wait := httpwire.Pump(t.Context(), streamHandlers{}.feed.Events(t.Context(), "id", 0)) // it has no Service to read from
+	events, wait := httpwire.Pump(trusted.Context(t), streamHandlers{}.feed.Events(trusted.Context(t), "id", 0)) // it has no Service to read from
 	var panicked *httpwire.PanicError
 	if h := <-events; !errors.As(h.Err, &panicked) {
 		t.Errorf("%+v", h)

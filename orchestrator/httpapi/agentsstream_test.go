@@ -13,6 +13,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/agent-on-demand/aod/internal/testing/trusted"
+
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/agent-on-demand/aod/api"
@@ -81,7 +83,7 @@ func TestAStreamTellsOfARunAsItGoesOn(t *testing.T) {
 	must(t, err)
 	var told []string
 	asked := agenthttp.Request{RequestID: "r-1", TaskType: "ACTOR", Inputs: agenthttp.Object(`{"do":"tell"}`)}
-	got, err := c.Stream(t.Context(), asked, func(e agenthttp.Event) {
+	got, err := c.Stream(trusted.Context(t), asked, func(e agenthttp.Event) {
 		var data agents.EventData
 		must(t, json.Unmarshal(e.Data, &data))
 		if data.RequestID != "r-1" || (e.Type == agenthttp.Started) != (data.RunID != "") {
@@ -126,7 +128,7 @@ func TestManyStreamsHaveOneTerminalEventEach(t *testing.T) {
 func TestACancelledRunEndsItsStream(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, nil)
-	resp, id := s.open(t.Context(), "/agents/run/stream")
+	resp, id := s.open(trusted.Context(t), "/agents/run/stream")
 	s.do("POST", "/v1/runs/"+id+"/cancel", "").wants(t, 202)
 	defer resp.Body.Close()
 	if last := terminalOf[agents.Failed](t, messagesOf(t, resp.Body)); last.Error.Code != "cancelled" || last.RequestID != "r-1" {
@@ -191,14 +193,14 @@ func TestAClientThatGoesAway(t *testing.T) {
 func TestTheEndOfTheServerEndsItsStreams(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, nil)
-	resp, id := s.open(t.Context(), "/agents/run/stream")
+	resp, id := s.open(trusted.Context(t), "/agents/run/stream")
 	defer resp.Body.Close()
 	s.stop()
 	last := terminalOf[agents.Failed](t, messagesOf(t, resp.Body))
 	if last.Error.Code != "unavailable" || last.RequestID != "r-1" || !strings.Contains(string(last.Provenance), id) {
 		t.Errorf("%+v", last)
 	}
-	record, err := s.svc.Runs.Get(t.Context(), id)
+	record, err := s.svc.Runs.Get(trusted.Context(t), id)
 	if err != nil || record.State != api.Running || strings.Contains(s.log.String(), "request failed") {
 		t.Errorf("the run is %s, %v: %s", record.State, err, s.log)
 	}

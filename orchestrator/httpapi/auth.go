@@ -47,7 +47,7 @@ func (a authorizer) authorized(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		request := c.Request()
 		if a.tokens.none {
-			c.SetRequest(request.WithContext(httpwire.WithStreams(request.Context(), a.streams, "")))
+			c.SetRequest(request.WithContext(httpwire.WithStreams(access.WithServer(request.Context()), a.streams, "")))
 			return next(c)
 		}
 		r, known := a.routes.of(c)
@@ -101,7 +101,26 @@ func (a authorizer) lookOf(c echo.Context, r route) look {
 		return func(ctx context.Context) (access.Grant, error) { return a.grantOfSecret(ctx, secret) }
 	}
 	token := tokenOf(request, a.routes.mountOf(c).TokenHeader)
-	return func(context.Context) (access.Grant, error) { return a.tokens.grant(token, answer) }
+	return inTeam(request.Header.Get(teamHeader), func(context.Context) (access.Grant, error) {
+		return a.tokens.grant(token, answer)
+	})
+}
+
+// teamHeader has a request be one of a team, by a token of several teams or of the whole server.
+const teamHeader = "Aod-Team"
+
+// inTeam is a look at what somebody may do in a team; "": in all of theirs.
+func inTeam(team string, of look) look {
+	if team == "" {
+		return of
+	}
+	return func(ctx context.Context) (access.Grant, error) {
+		grant, err := of(ctx)
+		if err != nil {
+			return grant, err
+		}
+		return grant.In(team)
+	}
 }
 
 // grantOfSecret returns what somebody may do who has signed in.
@@ -178,7 +197,7 @@ func (a auth) grantOfDigest(token signins.Digest) (access.Grant, error) {
 // call is authorized for a call that doesn't come over HTTP: see API.Authorize.
 func (a authorizer) call(ctx context.Context, token string) (context.Context, error) {
 	if a.tokens.none {
-		return a.counting(httpwire.WithStreams(ctx, a.streams, ""), ""), nil
+		return a.counting(httpwire.WithStreams(access.WithServer(ctx), a.streams, ""), ""), nil
 	}
 	if token == "" {
 		return ctx, fault.New(fault.Unauthorized, "the call bears no token").

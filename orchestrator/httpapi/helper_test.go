@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agent-on-demand/aod/internal/testing/trusted"
+
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/handoff/relay"
@@ -103,7 +105,7 @@ func (s *server) start(opts Options) {
 		Kinds:    run.Kinds{"capsule": containers, "au": containers, "remote": remote.New(remote.Options{Logger: opts.Logger}), "agent": containers, "flow": kindflow.New(opts.Logger)},
 	})
 	must(s.t, err)
-	must(s.t, s.svc.Start(s.t.Context()))
+	must(s.t, s.svc.Start(trusted.Context(s.t)))
 	opts.Metrics = s.svc.Metrics()
 	about := agents.Options{Policy: s.policy, PayloadBytes: opts.PayloadBytes, Logger: opts.Logger}
 	opts.Mounts = append(opts.Mounts, mountsOf(s.svc, about)...)
@@ -189,7 +191,7 @@ func (s *server) do(method, path, body string, headers ...string) answer {
 
 func (s *server) request(method, path, body string, headers ...string) *http.Request {
 	s.t.Helper()
-	r, err := http.NewRequestWithContext(s.t.Context(), method, s.url+path, strings.NewReader(body))
+	r, err := http.NewRequestWithContext(trusted.Context(s.t), method, s.url+path, strings.NewReader(body))
 	must(s.t, err)
 	r.Header.Set("Authorization", "Bearer "+token)
 	if strings.HasPrefix(body, "{") {
@@ -282,7 +284,7 @@ func unmarshal(t testing.TB, raw []byte, into any) {
 var client = http.DefaultClient
 
 func contextWithCancel(t *testing.T) (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithCancel(t.Context())
+	ctx, cancel := context.WithCancel(trusted.Context(t))
 	t.Cleanup(cancel)
 	return ctx, cancel
 }

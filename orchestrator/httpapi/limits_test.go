@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agent-on-demand/aod/internal/testing/trusted"
+
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/internal/access"
 	"github.com/agent-on-demand/aod/internal/wire/httpwire"
@@ -17,7 +19,7 @@ func limited(t *testing.T, limits access.Limits) (s *server, ci, free string) {
 	s = newServer(t, func(o *Options) { o.Tokens = tokens })
 	for header, with := range map[*string]access.Limits{&ci: limits, &free: {}} {
 		name := map[bool]string{true: "ci", false: "free"}[header == &ci]
-		made, err := tokens.Add(name, []access.Scope{access.Run, access.Read}, with)
+		made, err := tokens.Add(access.Grant{Name: name, Scopes: []access.Scope{access.Run, access.Read}, Limits: with})
 		must(t, err)
 		*header = "Authorization: Bearer " + made
 	}
@@ -59,7 +61,7 @@ func TestATokenHasSoManyRunsAtOnce(t *testing.T) {
 	s.do("POST", "/v1/runs", slow, ci, "Idempotency-Key: same").wants(t, 202) // it is none of its own
 	s.do("POST", "/v1/runs?wait=3m", `{"unit":"actor","input":{}}`, free).wants(t, 200)
 	s.run(`{"do":"files"}`)
-	_, err := s.svc.Cancel(t.Context(), first.ID, "enough")
+	_, err := s.svc.Cancel(trusted.Context(t), first.ID, "enough")
 	must(t, err)
 	s.until(func() bool {
 		return s.do("POST", "/v1/runs?wait=3m", `{"unit":"actor","input":{}}`, ci).StatusCode == 200

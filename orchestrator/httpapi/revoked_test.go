@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agent-on-demand/aod/internal/testing/trusted"
+
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/internal/access"
 )
@@ -37,7 +39,7 @@ func (s *server) chatter(id string) (stop func()) {
 			case <-over:
 				return
 			case <-clock.C:
-				_, _ = messageHandlers{s.svc}.feature().SayOnce(s.t.Context(), id, "", api.MessageEvent{Parts: []api.Part{{Text: "go on"}}}, nil) // a run hears 1,000 of them
+				_, _ = messageHandlers{s.svc}.feature().SayOnce(trusted.Context(s.t), id, "", api.MessageEvent{Parts: []api.Part{{Text: "go on"}}}, nil) // a run hears 1,000 of them
 			}
 		}
 	}()
@@ -49,9 +51,9 @@ func TestWhatIsOpenEndsWithItsToken(t *testing.T) {
 	t.Parallel()
 	tokens := access.NewTokens(filepath.Join(t.TempDir(), "tokens.json"))
 	s := newServer(t, func(o *Options) { o.Tokens = tokens })
-	revoked, err := tokens.Add("ci", []access.Scope{access.Read, access.Run}, access.Limits{})
+	revoked, err := tokens.Add(access.Grant{Name: "ci", Scopes: []access.Scope{access.Read, access.Run}})
 	must(t, err)
-	kept, err := tokens.Add("ops", []access.Scope{access.Read}, access.Limits{})
+	kept, err := tokens.Add(access.Grant{Name: "ops", Scopes: []access.Scope{access.Read}})
 	must(t, err)
 	busy, quiet := s.begin(), s.begin()
 	defer s.chatter(busy)()
@@ -83,7 +85,7 @@ func TestWhatIsOpenEndsWithItsToken(t *testing.T) {
 		t.Errorf("they ended after %v", took)
 	}
 	s.until(func() bool { return strings.Count(s.log.String(), `"msg":"request ended before its time"`) == 4 })
-	_, err = s.svc.Cancel(t.Context(), quiet, "enough")
+	_, err = s.svc.Cancel(trusted.Context(t), quiet, "enough")
 	must(t, err)
 	if body, err := io.ReadAll(other.Body); err != nil || !strings.Contains(string(body), "event: end") {
 		t.Errorf("the stream of another token: %v, %s", err, body)

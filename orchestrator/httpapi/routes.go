@@ -215,7 +215,7 @@ func (h handlers) ofServer() []route {
 
 		{http.MethodGet, "/healthz", public, h.server.alive, open},
 		{http.MethodGet, "/readyz", public, h.server.ready, open},
-		{http.MethodGet, "/metrics", access.Read, h.server.metrics(), slow},
+		{http.MethodGet, "/metrics", access.Metrics, h.server.metrics(), slow},
 		{http.MethodGet, "/openapi.json", public, h.server.openAPI, open},
 	}
 }

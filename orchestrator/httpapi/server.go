@@ -39,7 +39,13 @@ func (h serverHandlers) ready(c echo.Context) error {
 }
 
 func (h serverHandlers) metrics() echo.HandlerFunc {
-	return echo.WrapHandler(promhttp.HandlerFor(h.gatherer, promhttp.HandlerOpts{}))
+	serve := echo.WrapHandler(promhttp.HandlerFor(h.gatherer, promhttp.HandlerOpts{}))
+	return func(c echo.Context) error {
+		if err := h.svc.Figures.CheckWhole(c.Request().Context()); err != nil {
+			return err
+		}
+		return serve(c)
+	}
 }
 
 func (h serverHandlers) openAPI(c echo.Context) error {
@@ -47,7 +53,7 @@ func (h serverHandlers) openAPI(c echo.Context) error {
 }
 
 func (h serverHandlers) pool(c echo.Context) error {
-	return reply(c, http.StatusOK, h.svc.Figures.Pool())
+	return reply(c, http.StatusOK, h.svc.Figures.PoolOf(c.Request().Context()))
 }
 
 func (h serverHandlers) stats(c echo.Context) error {

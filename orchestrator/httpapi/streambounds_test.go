@@ -7,6 +7,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/agent-on-demand/aod/internal/testing/trusted"
+
 	"github.com/agent-on-demand/aod/internal/access"
 	"github.com/agent-on-demand/aod/internal/testing/testkit"
 	"github.com/agent-on-demand/aod/internal/wire/httpwire"
@@ -35,7 +37,7 @@ func TestFollowersThatDoNotReadHoldLittle(t *testing.T) {
 	before := testkit.HeapBytes()
 	var came, done sync.WaitGroup
 	going := make(chan struct{})
-	ctx, leave := context.WithCancel(t.Context())
+	ctx, leave := context.WithCancel(trusted.Context(t))
 	defer leave()
 	came.Add(followers)
 	for range followers {
@@ -66,7 +68,7 @@ func TestATokenHasOnlySoManyStreams(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, nil)
 	id := s.begin()
-	ours := s.api.auth.known(t.Context(), access.Grant{})
+	ours := s.api.auth.known(trusted.Context(t), access.Grant{})
 	var ends []func()
 	for range maxStreams {
 		end, err := httpwire.OpenStream(ours)
@@ -85,7 +87,7 @@ func TestATokenHasOnlySoManyStreams(t *testing.T) {
 	if status := s.do("POST", "/agents/run/stream", asks("actor", `{}`)).StatusCode; status != http.StatusTooManyRequests {
 		t.Errorf("the stream of an agent: %d", status)
 	}
-	if end, err := httpwire.OpenStream(s.api.auth.known(t.Context(), access.Grant{Name: "another"})); err != nil {
+	if end, err := httpwire.OpenStream(s.api.auth.known(trusted.Context(t), access.Grant{Name: "another"})); err != nil {
 		t.Errorf("another token: %v", err)
 	} else {
 		end()

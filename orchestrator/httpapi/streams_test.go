@@ -16,6 +16,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/agent-on-demand/aod/internal/testing/trusted"
+
 	"github.com/google/go-cmp/cmp"
 	"github.com/labstack/echo/v4"
 
@@ -225,7 +227,7 @@ func TestAStreamEndsWithAnError(t *testing.T) {
 
 func TestAttachedEndsWithEither(t *testing.T) {
 	t.Parallel()
-	serving, end := context.WithCancel(t.Context())
+	serving, end := context.WithCancel(trusted.Context(t))
 	defer end()
 	outer, leave := context.WithCancel(httpwire.Outliving(serving))
 	defer leave()

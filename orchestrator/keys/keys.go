@@ -9,23 +9,27 @@ package keys
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/internal/access"
 	"github.com/agent-on-demand/aod/orchestrator/run"
 	"github.com/agent-on-demand/aod/orchestrator/spool"
 	"github.com/agent-on-demand/aod/orchestrator/store"
 )
 
-// Of returns the submission's key with a fingerprint of everything that it asks for.
-func Of(sub spool.Submission) (store.Key, error) {
+// Of returns the key of somebody's submission, with a fingerprint of everything that it asks for. Others may use
+// the same key for something else.
+func Of(owner access.Owner, sub spool.Submission) (store.Key, error) {
 	if sub.Resend != "" {
-		return ofSubmission(sub)
+		return ofSubmission(owner, sub)
 	}
 	if sub.Key == "" {
 		return store.Key{}, nil
@@ -59,15 +63,52 @@ func Of(sub spool.Submission) (store.Key, error) {
 		_, _ = fmt.Fprintf(sum, "\nmessage %s", run.DigestOfMessage(*sub.Message))
 	}
 	hashMetadata(sum, sub.Metadata)
-	return store.Key{Value: ofClient(sub.Key), Fingerprint: hex.EncodeToString(sum.Sum(nil))}, nil
+	return store.Key{Value: ofClient(owner, sub.Key), Fingerprint: hex.EncodeToString(sum.Sum(nil))}, nil
 }
 
-// ofClient keeps the keys of clients apart from those of runs, see childRuns.
-func ofClient(key string) string {
-	if key == "" {
+const (
+	clientPrefix = "client/"  // keeps the keys of clients apart from those of runs, see childRuns
+	ownedPrefix  = "client@/" // and those of a token from those of others
+)
+
+// ofClient is a client's key among those of all.
+func ofClient(owner access.Owner, key string) string {
+	switch {
+	case key == "":
+		return ""
+	case Scope(owner) == "":
+		return clientPrefix + key
+	}
+	return ownedPrefix + Scope(owner) + "/" + key
+}
+
+// Scope tells owners apart in keys: "" of what is the server's own.
+func Scope(owner access.Owner) string {
+	if owner.By == "" {
+		return TeamScope(owner.Team)
+	}
+	return cmp.Or(owner.Team, access.DefaultTeam) + ":" + owner.By
+}
+
+// TeamScope tells teams apart in keys: "" of access.DefaultTeam.
+func TeamScope(team string) string {
+	if team == "" || team == access.DefaultTeam {
 		return ""
 	}
-	return "client/" + key
+	return team + ":"
+}
+
+// BeforeTeams returns the key that a program of before version 12 of the store has stored for what a key is of;
+// "": it has stored it under the same.
+func BeforeTeams(key string) string {
+	if rest, is := strings.CutPrefix(key, ownedPrefix); is {
+		_, sent, _ := strings.Cut(rest, "/")
+		return clientPrefix + sent
+	}
+	if at := strings.LastIndexByte(key, '@'); at >= 0 && strings.HasPrefix(key, resendPrefix) {
+		return key[:at]
+	}
+	return ""
 }
 
 func inputOf(sub spool.Submission) json.RawMessage {
@@ -87,9 +128,9 @@ func hashMetadata(sum io.Writer, metadata map[string]string) {
 	_, _ = fmt.Fprintf(sum, "\nmetadata %s", raw)
 }
 
-// OfRerun returns the key of a rerun of a run, with a fingerprint of everything that it asks for.
-func OfRerun(id, key string, from api.Rerun) store.Key {
-	return store.Key{Value: ofClient(key), Fingerprint: rerunFingerprint(id, from)}
+// OfRerun returns the key of somebody's rerun of a run, with a fingerprint of everything that it asks for.
+func OfRerun(owner access.Owner, id, key string, from api.Rerun) store.Key {
+	return store.Key{Value: ofClient(owner, key), Fingerprint: rerunFingerprint(id, from)}
 }
 
 func rerunFingerprint(id string, from api.Rerun) string {

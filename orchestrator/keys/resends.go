@@ -5,6 +5,7 @@ import (
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/internal/access"
 	"github.com/agent-on-demand/aod/orchestrator/questions"
 	"github.com/agent-on-demand/aod/orchestrator/records"
 	"github.com/agent-on-demand/aod/orchestrator/run"
@@ -21,11 +22,15 @@ const (
 
 // ofSubmission is the key of a submission that is sent again where its answer was lost. A session that
 // was begun for it is none of what was sent.
-func ofSubmission(sub spool.Submission) (store.Key, error) {
+func ofSubmission(owner access.Owner, sub spool.Submission) (store.Key, error) {
 	if sub.Key != "" {
 		return store.Key{}, fault.New(fault.Input, "a submission has a key or a digest, not both")
 	}
-	return ofResent(sub.Resend, sub.Unit)
+	to := sub.Unit
+	if scope := Scope(owner); scope != "" {
+		to += "@" + scope // no name of a unit has that
+	}
+	return ofResent(sub.Resend, to)
 }
 
 // ofResent is the key of what was sent to a unit or a run.

@@ -14,13 +14,16 @@ const (
 	recentMost = 512
 )
 
-// Recent remembers the runs that ended lately, by unit. It is safe for concurrent use.
+// Recent remembers the runs that ended lately, by unit, and by unit of a team. It is safe for concurrent use.
 type Recent struct {
 	Since time.Time // runs are remembered from then on
 
 	mu    sync.Mutex
-	units map[string]*recentUnit
+	units map[recentKey]*recentUnit
 }
+
+// recentKey names the runs of a unit: those of a team, or "" for all.
+type recentKey struct{ team, unit string }
 
 type recentUnit struct {
 	runs  []recentRun // in the order of their ends
@@ -36,14 +39,15 @@ type recentRun struct {
 
 // NewRecent returns a Recent that has seen nothing yet.
 func NewRecent() *Recent {
-	return &Recent{Since: time.Now().UTC(), units: map[string]*recentUnit{}}
+	return &Recent{Since: time.Now().UTC(), units: map[recentKey]*recentUnit{}}
 }
 
-func (r *Recent) unit(name string) *recentUnit {
-	u := r.units[name]
+func (r *Recent) unit(team, name string) *recentUnit {
+	key := recentKey{team, name}
+	u := r.units[key]
 	if u == nil {
 		u = &recentUnit{ended: map[api.Outcome]int64{}}
-		r.units[name] = u
+		r.units[key] = u
 	}
 	return u
 }
@@ -52,12 +56,14 @@ func (r *Recent) unit(name string) *recentUnit {
 func (r *Recent) Ended(record api.Record, now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	u := r.unit(record.Unit)
-	u.ended[record.Outcome]++
-	if len(u.runs) == recentMost {
-		u.runs = slices.Delete(u.runs, 0, 1)
+	for _, team := range []string{"", api.TeamOf(record.Owner)} {
+		u := r.unit(team, record.Unit)
+		u.ended[record.Outcome]++
+		if len(u.runs) == recentMost {
+			u.runs = slices.Delete(u.runs, 0, 1)
+		}
+		u.runs = append(u.runs, recentRun{now, record.Timings.Total, workOf(record)})
 	}
-	u.runs = append(u.runs, recentRun{now, record.Timings.Total, workOf(record)})
 }
 
 func workOf(record api.Record) time.Duration {
@@ -67,12 +73,12 @@ func workOf(record api.Record) time.Duration {
 	return time.Duration((record.Timings.Total - record.Timings.Queue) * float64(time.Millisecond))
 }
 
-// Figures adds what is remembered of a unit to its figures. lanes is how many of its runs may go on
-// at once.
-func (r *Recent) Figures(stats *api.UnitStats, lanes int, now time.Time) {
+// Figures adds what is remembered of a unit to its figures: of the runs of a team, or of all with "". lanes is how many
+// of its runs may go on at once.
+func (r *Recent) Figures(stats *api.UnitStats, team string, lanes int, now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	u := r.unit(stats.Unit)
+	u := r.unit(team, stats.Unit)
 	for outcome, n := range u.ended {
 		stats.Ended[outcome] = n
 	}
@@ -81,12 +87,14 @@ func (r *Recent) Figures(stats *api.UnitStats, lanes int, now time.Time) {
 	stats.ExpectedWait = float64(u.expectedWait(stats.Queued, lanes, r.Since, now).Microseconds()) / 1000
 }
 
-// Names returns the units that had a run since the start.
-func (r *Recent) Names() (names []string) {
+// Names returns the units that had a run since the start: of a team, or of any with "".
+func (r *Recent) Names(team string) (names []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for name := range r.units {
-		names = append(names, name)
+	for key := range r.units {
+		if key.team == team {
+			names = append(names, key.unit)
+		}
 	}
 	return names
 }
@@ -104,7 +112,7 @@ func (r *Recent) ExpectedWait(
 ) (wait time.Duration, passed bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	u := r.unit(unit)
+	u := r.unit("", unit)
 	wait = u.expectedWait(ahead.Runs, ahead.Lanes, r.Since, now)
 	passed = wait > most && !u.late
 	u.late = wait > most

@@ -12,7 +12,7 @@ func TestFiguresOfWhatEndedLately(t *testing.T) {
 	at := start.Add
 	figures := func(r *Recent, waiting int, now time.Time) api.UnitStats {
 		stats := api.UnitStats{Unit: "u", Ended: map[api.Outcome]int64{}, Queued: waiting}
-		r.Figures(&stats, 2, now)
+		r.Figures(&stats, "", 2, now)
 		return stats
 	}
 	end := func(r *Recent, outcome api.Outcome, total float64, when time.Time) {
@@ -66,8 +66,8 @@ func TestFiguresOfWhatEndedLately(t *testing.T) {
 			end(r, api.Success, 1, at(time.Duration(n)*100*time.Millisecond))
 		}
 		now := at(3 * recentMost * 100 * time.Millisecond)
-		if got := figures(r, 0, now); got.Rate < 590 || got.Rate > 610 || len(r.units["u"].runs) != recentMost {
-			t.Errorf("%v a minute of %d", got.Rate, len(r.units["u"].runs))
+		if got := figures(r, 0, now); got.Rate < 590 || got.Rate > 610 || len(r.units[recentKey{"", "u"}].runs) != recentMost {
+			t.Errorf("%v a minute of %d", got.Rate, len(r.units[recentKey{"", "u"}].runs))
 		}
 	})
 	t.Run("a queue that passes the bound is told once", func(t *testing.T) {

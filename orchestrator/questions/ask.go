@@ -138,7 +138,7 @@ func (g *Registry) Resume(run string) {
 // Close closes the questions that are open at the end of a run.
 func (g *Registry) Close(ctx context.Context, r *run.Run) error {
 	for g.asks(r.ID) {
-		rows, err := g.opts.Questions.ListOpen(context.WithoutCancel(ctx), r.ID, time.Time{}, 0, 0)
+		rows, err := g.opts.Questions.ListOpen(context.WithoutCancel(ctx), r.ID, store.Owned{}, time.Time{}, 0, 0)
 		if err != nil || len(rows) == 0 {
 			return err
 		}

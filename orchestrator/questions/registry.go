@@ -109,7 +109,7 @@ func (g *Registry) List(ctx context.Context, f Filter) (api.QuestionPage, error)
 	rows, err := g.rows(ctx, f, limit)
 	page := api.QuestionPage{Questions: make([]api.Question, 0, len(rows))}
 	for _, row := range rows {
-		if !access.Sees(ctx, row.MadeBy) {
+		if !sees(ctx, row) {
 			continue
 		}
 		q, err := shown(row)
@@ -127,7 +127,7 @@ func (g *Registry) List(ctx context.Context, f Filter) (api.QuestionPage, error)
 func (g *Registry) rows(ctx context.Context, f Filter, limit int) ([]store.Question, error) {
 	switch {
 	case !f.All:
-		return g.opts.Questions.ListOpen(ctx, f.Run, time.Now(), f.After, limit)
+		return g.opts.Questions.ListOpen(ctx, f.Run, store.OwnedFor(ctx), time.Now(), f.After, limit)
 	case f.Run == "":
 		return nil, fault.New(fault.Input, "all questions are listed of one run").WithHint("name it: ?run=ID&all=true")
 	}
@@ -146,10 +146,15 @@ func (g *Registry) Get(ctx context.Context, id string) (api.Question, error) {
 // row returns what is stored of a question of a run that the client of ctx may know of.
 func (g *Registry) row(ctx context.Context, id string) (store.Question, error) {
 	row, err := g.opts.Questions.Get(ctx, id)
-	if err == nil && !access.Sees(ctx, row.MadeBy) {
+	if err == nil && !sees(ctx, row) {
 		return store.Question{}, store.UnknownQuestion(id)
 	}
 	return row, err
+}
+
+// sees reports whether the client of ctx may know of a question.
+func sees(ctx context.Context, row store.Question) bool {
+	return access.Sees(ctx, access.Owner{Team: row.Team, By: row.MadeBy})
 }
 
 func shown(row store.Question) (api.Question, error) {
@@ -172,7 +177,7 @@ func shown(row store.Question) (api.Question, error) {
 
 // Oldest returns what is told of the oldest open question of a run; nil: it has none.
 func (g *Registry) Oldest(ctx context.Context, id string) (*api.OpenQuestion, error) {
-	rows, err := g.opts.Questions.ListOpen(ctx, id, time.Now(), 0, 1)
+	rows, err := g.opts.Questions.ListOpen(ctx, id, store.Owned{}, time.Now(), 0, 1)
 	if err != nil || len(rows) == 0 {
 		return nil, err
 	}

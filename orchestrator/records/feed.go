@@ -5,7 +5,6 @@ import (
 	"iter"
 
 	"github.com/agent-on-demand/aod/api"
-	"github.com/agent-on-demand/aod/internal/access"
 	"github.com/agent-on-demand/aod/internal/bytegate"
 	"github.com/agent-on-demand/aod/orchestrator/runlog"
 	"github.com/agent-on-demand/aod/orchestrator/store"
@@ -172,7 +171,7 @@ var shownStates = []string{
 // api.ChangedPage.
 func (f *Feed) Changed(ctx context.Context, filter api.ChangedFilter) (api.ChangedPage, error) {
 	wanted := store.ChangedFilter{
-		Units: filter.Units, Context: filter.Context, MadeBy: access.OnlyOwn(ctx), Known: shownStates,
+		Units: filter.Units, Context: filter.Context, Owned: store.OwnedFor(ctx), Known: shownStates,
 		Since: filter.Since, Cursor: filter.Cursor, Limit: filter.Limit,
 	}
 	if filter.Unit != "" {

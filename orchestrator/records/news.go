@@ -17,6 +17,7 @@ import (
 type News struct {
 	feed      *store.Feed
 	list      func(ctx context.Context, after int64, limit int) ([]store.FeedRow, bool, error)
+	shown     ShownUnit
 	followers atomic.Int64
 
 	// What was read last, without a gap, so that all who follow read it once.
@@ -26,8 +27,14 @@ type News struct {
 	quiet  <-chan struct{} // until it is closed there is nothing after recent
 }
 
+// ShownUnit reports whether the client of ctx may know of a unit of a name that belongs to a team, "" for the
+// operator's.
+type ShownUnit func(ctx context.Context, name, team string) bool
+
 // NewNews returns the News of a feed.
-func NewNews(feed *store.Feed) *News { return &News{feed: feed, list: feed.List} }
+func NewNews(feed *store.Feed, shown ShownUnit) *News {
+	return &News{feed: feed, list: feed.List, shown: shown}
+}
 
 const (
 	newsPage   = 500  // that are read at once
@@ -59,7 +66,7 @@ func (n *News) Follow(ctx context.Context, f api.NewsFilter, after int64) iter.S
 
 // follow hands on what changes until nobody takes it, or an error comes.
 func (n *News) follow(ctx context.Context, f api.NewsFilter, after int64, hand func(api.News) bool) error {
-	t := teller{seen: selection(ctx, f), hand: hand, at: after, told: after}
+	t := teller{seen: n.selection(ctx, f), hand: hand, at: after, told: after}
 	if after == api.FromNow {
 		if more, err := t.begin(ctx, n, api.NewsCursor); !more || err != nil {
 			return err
@@ -167,7 +174,7 @@ func (t *teller) tell(rows []store.FeedRow) bool {
 }
 
 // selection is what the client of a context may know of, and wants.
-func selection(ctx context.Context, f api.NewsFilter) func(store.FeedRow) bool {
+func (n *News) selection(ctx context.Context, f api.NewsFilter) func(store.FeedRow) bool {
 	return func(row store.FeedRow) bool {
 		noun := api.NewsNoun(row.Noun)
 		switch {
@@ -176,9 +183,9 @@ func selection(ctx context.Context, f api.NewsFilter) func(store.FeedRow) bool {
 		case f.Roots && noun == api.NewsRun && row.Parent != "":
 			return false
 		case noun == api.NewsUnit:
-			return !access.IsAnonymous(ctx)
+			return n.shown(ctx, row.ID, row.Team)
 		}
-		return access.Sees(ctx, row.MadeBy)
+		return access.Sees(ctx, access.Owner{Team: row.Team, By: row.MadeBy})
 	}
 }
 

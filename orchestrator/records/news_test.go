@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agent-on-demand/aod/internal/testing/trusted"
+
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/agent-on-demand/aod/api"
@@ -42,7 +44,7 @@ func row(id string, state api.State) store.Run {
 
 func insertRun(t *testing.T, st *store.Store, r store.Run) {
 	t.Helper()
-	if err := st.Runs.Insert(t.Context(), r, store.Key{}); err != nil {
+	if err := st.Runs.Insert(trusted.Context(t), r, store.Key{}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -89,7 +91,7 @@ func TestOfAThousandRunsEveryLastStateIsToldOverARestart(t *testing.T) {
 						insertRun(t, st, row(id, api.Idle))
 					}
 					for _, state := range []api.State{api.Starting, api.Running, api.Completed}[from:to] {
-						if err := st.Runs.Save(t.Context(), row(id, state)); err != nil {
+						if err := st.Runs.Save(trusted.Context(t), row(id, state)); err != nil {
 							t.Error(err)
 						}
 					}
@@ -98,14 +100,14 @@ func TestOfAThousandRunsEveryLastStateIsToldOverARestart(t *testing.T) {
 		}
 		all.Wait()
 	}
-	following := f.begin(t, NewNews(st.Feed))
+	following := f.begin(t, NewNews(st.Feed, everyUnit))
 	write(st, 0, 1)
 	if err := st.Close(); err != nil { // what the follower hasn't read by now, the next process tells
 		t.Fatal(err)
 	}
 	<-following
 	st = openStore(t, path)
-	following = f.begin(t, NewNews(st.Feed))
+	following = f.begin(t, NewNews(st.Feed, everyUnit))
 	write(st, 1, 3)
 	testkit.Eventually(t, "all is told", func() bool { return f.completed.Load() == runs })
 	f.stop()
@@ -133,7 +135,7 @@ type follower struct {
 // begin follows from where it was, with a new connection after some hundred changes, until it is stopped or the store is
 // closed.
 func (f *follower) begin(t *testing.T, n *News) (ended chan struct{}) {
-	ctx, stop := context.WithCancel(t.Context())
+	ctx, stop := context.WithCancel(trusted.Context(t))
 	t.Cleanup(stop)
 	f.stop, ended = stop, make(chan struct{})
 	go func() {
@@ -167,8 +169,8 @@ func (f *follower) connection(ctx context.Context, n *News) (again bool) {
 
 func TestNewsAreThoseThatAreWanted(t *testing.T) {
 	t.Parallel()
-	st, ctx := newStore(t), t.Context()
-	n := NewNews(st.Feed)
+	st, ctx := newStore(t), trusted.Context(t)
+	n := NewNews(st.Feed, everyUnit)
 	called, others := row("called", api.Running), row("others", api.Running)
 	called.Root, called.Parent, others.MadeBy = "root", "root", "bob"
 	insertRun(t, st, row("root", api.Running))
@@ -180,7 +182,7 @@ func TestNewsAreThoseThatAreWanted(t *testing.T) {
 	if err := st.Sessions.Insert(ctx, store.Session{ID: "s", Unit: "u", MadeBy: "bob"}); err != nil {
 		t.Fatal(err)
 	}
-	if err := st.Feed.SetUnits(ctx, map[string]string{"u": "v1"}); err != nil {
+	if err := st.Feed.SetUnits(ctx, map[string]store.UnitMark{"u": {Mark: "v1"}}); err != nil {
 		t.Fatal(err)
 	}
 	const root, child, other, question, session, unit = "run root running", "run called running", "run others running", "question q open", "session s open", "unit u "
@@ -207,13 +209,13 @@ func TestNewsAreThoseThatAreWanted(t *testing.T) {
 			seer = access.WithGrant(ctx, access.Grant{Name: c.client, Scopes: []access.Scope{access.Run}})
 		}
 		var got []api.News
-		passed := teller{seen: selection(seer, c.filter), hand: func(one api.News) bool { got = append(got, one); return true }}
+		passed := teller{seen: n.selection(seer, c.filter), hand: func(one api.News) bool { got = append(got, one); return true }}
 		passed.tell(rows)
 		if diff := cmp.Diff(c.want, names(got)); diff != "" {
 			t.Errorf("%s: %s", name, diff)
 		}
 	}
-	if unseen := selection(access.WithGrant(ctx, access.Grant{}), api.NewsFilter{}); unseen(store.FeedRow{Noun: "unit"}) {
+	if unseen := n.selection(access.WithGrant(ctx, access.Grant{}), api.NewsFilter{}); unseen(store.FeedRow{Noun: "unit"}) {
 		t.Error("a client without a token is told of units")
 	}
 	got := told(ctx, t, n, api.NewsFilter{Root: "root"}, 0, 3)
@@ -230,21 +232,21 @@ func TestNewsAreThoseThatAreWanted(t *testing.T) {
 func TestWhoFollowsFromNowOnIsToldWhereThatIs(t *testing.T) {
 	t.Parallel()
 	st := newStore(t)
-	n := NewNews(st.Feed)
-	if got := told(t.Context(), t, n, api.NewsFilter{}, api.FromNow, 1); got[0].Noun != api.NewsCursor || got[0].Seq != 0 {
+	n := NewNews(st.Feed, everyUnit)
+	if got := told(trusted.Context(t), t, n, api.NewsFilter{}, api.FromNow, 1); got[0].Noun != api.NewsCursor || got[0].Seq != 0 {
 		t.Errorf("of nothing it is told %+v", got)
 	}
 	insertRun(t, st, row("before", api.Idle))
-	cursor, err := n.Cursor(t.Context())
+	cursor, err := n.Cursor(trusted.Context(t))
 	if err != nil {
 		t.Fatal(err)
 	}
 	insertRun(t, st, row("between", api.Idle))
-	if got := names(told(t.Context(), t, n, api.NewsFilter{}, cursor, 1)); got[0] != "run between idle" {
+	if got := names(told(trusted.Context(t), t, n, api.NewsFilter{}, cursor, 1)); got[0] != "run between idle" {
 		t.Errorf("between the cursor and the stream there is %q", got)
 	}
 	var got []api.News
-	for one, err := range n.Follow(t.Context(), api.NewsFilter{}, api.FromNow) {
+	for one, err := range n.Follow(trusted.Context(t), api.NewsFilter{}, api.FromNow) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -264,10 +266,10 @@ func TestWhoFollowsFromNowOnIsToldWhereThatIs(t *testing.T) {
 func TestWhoMissedTooMuchIsToldToBeginAnew(t *testing.T) {
 	t.Parallel()
 	st := newStore(t)
-	n := NewNews(st.Feed)
+	n := NewNews(st.Feed, everyUnit)
 	insertRun(t, st, row("a", api.Idle))
 	for _, after := range []int64{2, 1 << 40} { // of another store, or of this one before it was restored
-		if got := told(t.Context(), t, n, api.NewsFilter{}, after, 1); got[0] != (api.News{Seq: 1, Noun: api.NewsReset}) {
+		if got := told(trusted.Context(t), t, n, api.NewsFilter{}, after, 1); got[0] != (api.News{Seq: 1, Noun: api.NewsReset}) {
 			t.Errorf("after %d: %+v", after, got)
 		}
 	}
@@ -276,14 +278,14 @@ func TestWhoMissedTooMuchIsToldToBeginAnew(t *testing.T) {
 		return rows, after > 0, err
 	}
 	insertRun(t, st, row("b", api.Idle))
-	if got := told(t.Context(), t, n, api.NewsFilter{}, 0, 1); got[0] != (api.News{Seq: 2, Noun: api.NewsReset}) {
+	if got := told(trusted.Context(t), t, n, api.NewsFilter{}, 0, 1); got[0] != (api.News{Seq: 2, Noun: api.NewsReset}) {
 		t.Errorf("after a hole: %+v", got)
 	}
 }
 
 func TestWhoWantsLittleIsToldWhereOthersAre(t *testing.T) {
 	t.Parallel()
-	n := NewNews(newStore(t).Feed)
+	n := NewNews(newStore(t).Feed, everyUnit)
 	var rows []store.FeedRow
 	for i := range int64(2*passedOver + 1) {
 		rows = append(rows, store.FeedRow{Seq: i + 1, Noun: "unit"})
@@ -291,7 +293,7 @@ func TestWhoWantsLittleIsToldWhereOthersAre(t *testing.T) {
 	n.list = func(_ context.Context, after int64, _ int) ([]store.FeedRow, bool, error) {
 		return rows[after:], true, nil
 	}
-	got := told(t.Context(), t, n, api.NewsFilter{Nouns: []api.NewsNoun{api.NewsRun}}, 0, 2)
+	got := told(trusted.Context(t), t, n, api.NewsFilter{Nouns: []api.NewsNoun{api.NewsRun}}, 0, 2)
 	if diff := cmp.Diff([]api.News{{Seq: passedOver, Noun: api.NewsCursor}, {Seq: 2 * passedOver, Noun: api.NewsCursor}}, got); diff != "" {
 		t.Error(diff)
 	}
@@ -301,7 +303,7 @@ func TestAllWhoFollowShareWhatIsRead(t *testing.T) {
 	t.Parallel()
 	const followers, changes = 200, 50
 	st := newStore(t)
-	n := NewNews(st.Feed)
+	n := NewNews(st.Feed, everyUnit)
 	var reads atomic.Int64
 	n.list = func(ctx context.Context, after int64, limit int) ([]store.FeedRow, bool, error) {
 		reads.Add(1)
@@ -312,7 +314,7 @@ func TestAllWhoFollowShareWhatIsRead(t *testing.T) {
 	have.Add(followers)
 	for range followers {
 		all.Go(func() {
-			for one, err := range n.Follow(t.Context(), api.NewsFilter{}, api.FromNow) {
+			for one, err := range n.Follow(trusted.Context(t), api.NewsFilter{}, api.FromNow) {
 				switch {
 				case err != nil:
 					t.Error(err)
@@ -344,8 +346,8 @@ func TestAllWhoFollowShareWhatIsRead(t *testing.T) {
 
 func TestFollowingEndsWithItsContext(t *testing.T) {
 	t.Parallel()
-	n, why := NewNews(newStore(t).Feed), errors.New("enough")
-	ctx, cancel := context.WithCancelCause(t.Context())
+	n, why := NewNews(newStore(t).Feed, everyUnit), errors.New("enough")
+	ctx, cancel := context.WithCancelCause(trusted.Context(t))
 	defer cancel(nil)
 	for _, err := range n.Follow(ctx, api.NewsFilter{}, api.FromNow) {
 		if err != nil && !errors.Is(err, why) {
@@ -354,3 +356,6 @@ func TestFollowingEndsWithItsContext(t *testing.T) {
 		cancel(why)
 	}
 }
+
+// everyUnit shows units to all but those who needed no token.
+func everyUnit(ctx context.Context, _, _ string) bool { return !access.IsAnonymous(ctx) }

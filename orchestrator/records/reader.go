@@ -9,7 +9,6 @@ package records
 import (
 	"context"
 	"path/filepath"
-	"slices"
 	"time"
 
 	"github.com/agent-on-demand/aod/api"
@@ -89,7 +88,7 @@ func (r *Reader) Get(ctx context.Context, id string) (api.Record, error) {
 	if err != nil {
 		return api.Record{}, err
 	}
-	if !access.Sees(ctx, row.MadeBy) {
+	if !sees(ctx, row) {
 		return api.Record{}, store.UnknownRun(id)
 	}
 	record := Show(row)
@@ -118,7 +117,7 @@ func (r *Reader) waitOf(id, unit string, state api.State, outcome api.Outcome, s
 // Seen is for what needs no record: it returns the fault of an unknown run for one that the client
 // of ctx may not know of.
 func (r *Reader) Seen(ctx context.Context, id string) error {
-	if access.OnlyOwn(ctx) == "" {
+	if access.ReachOf(ctx).All {
 		return nil
 	}
 	_, err := r.Get(ctx, id)
@@ -132,16 +131,11 @@ func FilterOf(ctx context.Context, f api.Filter) store.Filter {
 		states[i] = string(state)
 	}
 	return store.Filter{
-		MadeBy: given(access.OnlyOwn(ctx), f.By),
-		Unit:   f.Unit, Parent: f.Parent, Session: f.Session, Context: f.Context,
+		Owned: store.OwnedFor(ctx), MadeBy: f.By,
+		Unit: f.Unit, Parent: f.Parent, Session: f.Session, Context: f.Context,
 		Schedule: f.Schedule, States: states, Roots: f.Roots, Unfinished: f.Active, Asking: f.Waiting,
 		Metadata: f.Metadata, Since: f.Since, Until: f.Until, Cursor: f.Cursor, Limit: f.Limit,
 	}
-}
-
-// given are those of some names that aren't empty.
-func given(names ...string) []string {
-	return slices.DeleteFunc(names, func(name string) bool { return name == "" })
 }
 
 // List returns a page of runs, newest first.
@@ -213,6 +207,11 @@ func (r *Reader) askedOrOver(ctx context.Context, id string) (record api.Record,
 	}
 	record, err = r.Get(context.WithoutCancel(ctx), id)
 	return record, true, err
+}
+
+// sees reports whether the client of ctx may know of a run.
+func sees(ctx context.Context, row store.Run) bool {
+	return access.Sees(ctx, access.Owner{Team: row.Team, By: row.MadeBy})
 }
 
 // LastWords returns what a run that failed wrote last, see runlog.LastWords.

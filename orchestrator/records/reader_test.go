@@ -1,23 +1,39 @@
 package records_test
 
 import (
-	"slices"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/internal/access"
+	"github.com/agent-on-demand/aod/internal/testing/trusted"
 	"github.com/agent-on-demand/aod/orchestrator/records"
+	"github.com/agent-on-demand/aod/orchestrator/store"
 )
 
 func TestAFilterShowsNobodyWhatOthersMade(t *testing.T) {
 	t.Parallel()
-	own := access.WithGrant(t.Context(), access.Grant{Name: "ci", Scopes: []access.Scope{access.Run}})
-	for by, want := range map[string][]string{"": {"ci"}, "ci": {"ci", "ci"}, "ada": {"ci", "ada"}} {
-		if got := records.FilterOf(own, api.Filter{By: by}).MadeBy; !slices.Equal(got, want) {
-			t.Errorf("of %q it lists what is made by all of %q", by, got)
+	run, reader := []access.Scope{access.Run}, []access.Scope{access.Read}
+	for name, c := range map[string]struct {
+		grant access.Grant
+		want  store.Owned
+	}{
+		"its own":         {access.Grant{Name: "ci", Scopes: run}, store.Owned{Teams: []string{"default"}, By: "ci"}},
+		"its team's":      {access.Grant{Name: "ci", Scopes: reader, Teams: []string{"a", "b"}}, store.Owned{Teams: []string{"a", "b"}}},
+		"nobody's":        {access.Grant{}, store.Owned{Teams: []string{"-"}}},
+		"everybody's":     {access.Grant{Scopes: []access.Scope{access.Admin}}, store.Owned{}},
+		"the team's head": {access.Grant{Scopes: []access.Scope{access.Admin}, Teams: []string{"a"}}, store.Owned{Teams: []string{"a"}}},
+	} {
+		got := records.FilterOf(access.WithGrant(t.Context(), c.grant), api.Filter{By: "ada"})
+		if diff := cmp.Diff(store.Filter{Owned: c.want, MadeBy: "ada", States: []string{}}, got); diff != "" {
+			t.Errorf("%s: %s", name, diff)
 		}
 	}
-	if got := records.FilterOf(t.Context(), api.Filter{By: "ada"}).MadeBy; !slices.Equal(got, []string{"ada"}) {
-		t.Errorf("who sees all has what is made by %q", got)
+	if got := records.FilterOf(trusted.Context(t), api.Filter{}).Owned; got.Teams != nil {
+		t.Errorf("the server itself sees %v", got)
+	}
+	if got := records.FilterOf(t.Context(), api.Filter{}).Owned; len(got.Teams) != 1 {
+		t.Errorf("who doesn't say for whom it is sees %v", got)
 	}
 }

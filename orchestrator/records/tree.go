@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/agent-on-demand/aod/api"
-	"github.com/agent-on-demand/aod/internal/access"
 	"github.com/agent-on-demand/aod/orchestrator/store"
 )
 
@@ -18,7 +17,7 @@ func (r *Reader) Tree(ctx context.Context, id string) (api.Tree, error) {
 	if err != nil {
 		return api.Tree{}, err
 	}
-	if !access.Sees(ctx, row.MadeBy) {
+	if !sees(ctx, row) {
 		return api.Tree{}, store.UnknownRun(id)
 	}
 	rows, all, err := r.opts.Rows.Tree(ctx, row.Root, maxTree)

@@ -16,6 +16,7 @@ import (
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/capsule/unit"
+	"github.com/agent-on-demand/aod/internal/access"
 	"github.com/agent-on-demand/aod/internal/safefs"
 	"github.com/agent-on-demand/aod/orchestrator/run"
 	"github.com/agent-on-demand/aod/orchestrator/store"
@@ -61,7 +62,8 @@ func (r *Retention) Bounds() (age time.Duration, bytes int64) { return r.opts.Ag
 // pruneBatch is how many runs are removed at once.
 const pruneBatch = 200
 
-// Prune removes finished runs and everything that is kept of them, the oldest first, or images.
+// Prune removes finished runs of whom the client of ctx sees, and everything that is kept of them, the oldest first, or
+// images.
 // Where no size bounds it, closed sessions of that age go as well: they hold nothing but their row.
 func (r *Retention) Prune(ctx context.Context, opts api.PruneOptions) (api.PruneReport, error) {
 	var before time.Time
@@ -78,28 +80,33 @@ func (r *Retention) Prune(ctx context.Context, opts api.PruneOptions) (api.Prune
 	if opts.DryRun {
 		forget = r.opts.Store.Sessions.Spent
 	}
-	report.Sessions, err = forget(ctx, unused)
+	report.Sessions, err = forget(ctx, store.OwnedFor(ctx), unused)
 	return report, err
 }
 
 // prune removes runs that ended before a time, which is zero for any. Of a damaged store
 // nothing is removed: it doesn't say what there is.
-func (r *Retention) prune(ctx context.Context, opts api.PruneOptions, before time.Time) (api.PruneReport, error) {
-	report := api.PruneReport{DryRun: opts.DryRun}
+func (r *Retention) prune(
+	ctx context.Context, opts api.PruneOptions, before time.Time,
+) (report api.PruneReport, err error) {
+	report = api.PruneReport{DryRun: opts.DryRun}
 	if err := r.opts.Undamaged(ctx); err != nil {
 		return report, err
+	}
+	if opts.Images && !access.ReachOf(ctx).All {
+		return report, fault.New(fault.Forbidden, "the images are the whole server's").
+			WithHint("prune the runs of your team; a token with the scope admin and without a team may remove images")
 	}
 	if opts.Images {
 		removed, err := r.pruneImages(ctx, opts.DryRun)
 		report.Images = &removed
 		return report, err
 	}
-	totals, err := r.opts.Store.Runs.Totals(ctx)
+	p := pruning{of: r, opts: opts, report: &report, old: store.Old{Before: before, Owned: store.OwnedFor(ctx)}}
+	p.kept, err = r.keptOf(ctx)
 	if err != nil {
 		return report, err
 	}
-	p := pruning{of: r, opts: opts, kept: totals.DiskBytes, report: &report}
-	p.old.Before = before
 	err = p.run(ctx)
 	if report.Runs > 0 {
 		r.opts.Logger.Info("runs pruned", "runs", report.Runs, "bytes", report.Bytes, "dry_run", opts.DryRun)
@@ -108,6 +115,15 @@ func (r *Retention) prune(ctx context.Context, opts api.PruneOptions, before tim
 		r.giveBack(ctx)
 	}
 	return report, err
+}
+
+// keptOf returns how many bytes are kept of what the client of ctx sees.
+func (r *Retention) keptOf(ctx context.Context) (int64, error) {
+	if !access.ReachOf(ctx).All {
+		return r.opts.Store.Runs.BytesOf(ctx, store.OwnedFor(ctx))
+	}
+	totals, err := r.opts.Store.Runs.Totals(ctx)
+	return totals.DiskBytes, err
 }
 
 // Compact has a database of an older version give room back from now on, if there is enough of it.

@@ -10,6 +10,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/agent-on-demand/aod/internal/testing/trusted"
+
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/agent-on-demand/aod/api"
@@ -146,7 +148,7 @@ func TestAFeatureTakesPartInRuns(t *testing.T) {
 	if string(root.Output) != `{"heard":"200 2"}` {
 		t.Errorf("record %s", servicetest.JSON(root))
 	}
-	page, err := h.Service.Runs.List(t.Context(), api.Filter{Unit: "knocks"})
+	page, err := h.Service.Runs.List(trusted.Context(t), api.Filter{Unit: "knocks"})
 	if err != nil || len(page.Runs) != 1 {
 		t.Fatal(page, err)
 	}
@@ -155,7 +157,7 @@ func TestAFeatureTakesPartInRuns(t *testing.T) {
 		t.Errorf("warnings %q", callee.Warnings)
 	}
 	var told []string
-	for e, err := range h.Service.Feed.Past(t.Context(), callee.ID, 0) {
+	for e, err := range h.Service.Feed.Past(trusted.Context(t), callee.ID, 0) {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -28,6 +28,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agent-on-demand/aod/internal/access"
+
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/capsule/unit"
@@ -176,7 +178,7 @@ func (h *Harness) Open() {
 func (h *Harness) Start() {
 	h.Helper()
 	h.Open()
-	if err := h.Service.Start(context.Background()); err != nil {
+	if err := h.Service.Start(access.WithServer(context.Background())); err != nil {
 		h.Fatal(err)
 	}
 }
@@ -206,7 +208,7 @@ func (h *Harness) Submit(unit string, input any) string {
 // Send has a submission accepted, and returns the id of its run.
 func (h *Harness) Send(sub spool.Submission) string {
 	h.Helper()
-	record, _, err := h.Service.Submit(context.Background(), sub)
+	record, _, err := h.Service.Submit(access.WithServer(context.Background()), sub)
 	if err != nil {
 		h.Fatal(err, fault.Public(err).Findings)
 	}
@@ -225,7 +227,7 @@ func JSON(value any) json.RawMessage {
 // Await returns a run at its very end, when it is cleaned up.
 func (h *Harness) Await(id string) api.Record {
 	h.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), testkit.Patience)
+	ctx, cancel := context.WithTimeout(access.WithServer(context.Background()), testkit.Patience)
 	defer cancel()
 	if _, err := h.Service.Runs.Await(ctx, id); err != nil {
 		h.Fatal(err)
@@ -238,7 +240,7 @@ func (h *Harness) Until(id string, is func(api.Record) bool) (record api.Record)
 	h.Helper()
 	h.Within("run "+id, func() bool {
 		var err error
-		if record, err = h.Service.Runs.Get(context.Background(), id); err != nil {
+		if record, err = h.Service.Runs.Get(access.WithServer(context.Background()), id); err != nil {
 			h.Fatal(err)
 		}
 		return is(record)
@@ -322,7 +324,7 @@ func (h *Harness) returned(method string) error {
 // holds at the end of every test.
 func (h *Harness) NothingLeft() {
 	h.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), testkit.Patience)
+	ctx, cancel := context.WithTimeout(access.WithServer(context.Background()), testkit.Patience)
 	defer cancel()
 	h.OnCall(nil)
 	h.OnReturn(nil)

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agent-on-demand/aod/internal/testing/trusted"
+
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/orchestrator/servicetest"
@@ -73,7 +75,7 @@ func TestFilesThatAreNoLongerWhatTheyWereAreAnError(t *testing.T) {
 	if got.Outcome != api.SystemError || got.Error == nil || !strings.Contains(got.Error.Message, "input lost") {
 		t.Errorf("a run on another input: %s, %+v", got.Outcome, got.Error)
 	}
-	if f, _, err := h.Service.Files.Open(t.Context(), done.ID, "copy.txt"); !fault.Is(err, fault.Internal) {
+	if f, _, err := h.Service.Files.Open(trusted.Context(t), done.ID, "copy.txt"); !fault.Is(err, fault.Internal) {
 		t.Errorf("a file that isn't what its record says: %v, %v", f, err)
 	}
 }

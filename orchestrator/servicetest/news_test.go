@@ -5,6 +5,9 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/agent-on-demand/aod/internal/access"
+	"github.com/agent-on-demand/aod/internal/testing/trusted"
+
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/internal/testing/testkit"
 	"github.com/agent-on-demand/aod/orchestrator/servicetest"
@@ -19,7 +22,7 @@ type heard struct {
 // until follows until something was told.
 func (f *heard) until(h *servicetest.Harness, over func() bool) {
 	h.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), testkit.Patience)
+	ctx, cancel := context.WithTimeout(access.WithServer(access.WithServer(context.Background())), testkit.Patience)
 	defer cancel()
 	if over() {
 		return
@@ -67,13 +70,13 @@ func TestNewsOfRealRunsGoOnOverARestart(t *testing.T) {
 	h.Restart() // nobody followed meanwhile
 	f.until(h, are(string(api.Completed)))
 
-	h.Service.Units.Tell(t.Context())
+	h.Service.Units.Tell(trusted.Context(t))
 	f.until(h, func() bool { return f.last["worker"].Noun == api.NewsUnit })
-	h.Service.Units.Tell(t.Context()) // nothing has changed
-	if now, err := h.Service.News.Cursor(t.Context()); now != f.last["worker"].Seq || err != nil {
+	h.Service.Units.Tell(trusted.Context(t)) // nothing has changed
+	if now, err := h.Service.News.Cursor(trusted.Context(t)); now != f.last["worker"].Seq || err != nil {
 		t.Errorf("%d after %+v, %v", now, f.last["worker"], err)
 	}
-	if _, err := h.Service.Retention.Prune(t.Context(), api.PruneOptions{MaxBytes: 1}); err != nil {
+	if _, err := h.Service.Retention.Prune(trusted.Context(t), api.PruneOptions{MaxBytes: 1}); err != nil {
 		t.Fatal(err)
 	}
 	f.until(h, are(api.NewsGone))

@@ -73,7 +73,7 @@ func capsuleScene(testing.TB) *scene {
 	}
 	s.begin = func(h *servicetest.Harness) {
 		files := spoolOf(h, "doc", "in.txt", "content")
-		ctx := access.WithClient(context.Background(), "ci")
+		ctx := access.WithGrant(access.WithServer(access.WithServer(context.Background())), access.Grant{Name: "ci", Scopes: []access.Scope{access.Read, access.Run}})
 		record, _, err := h.Service.Submit(ctx, spool.Submission{
 			Unit: "teller", Input: []byte(`{"n": 7}`), Files: files, Timeout: time.Minute, Within: 50 * time.Second,
 			Metadata: map[string]string{"user_id": "ada"}, Context: "thread", Key: "key",
@@ -116,7 +116,7 @@ func asked(h *servicetest.Harness, id string) {
 func logged(h *servicetest.Harness, id string) {
 	h.Helper()
 	h.Within("a line", func() (is bool) {
-		for _, err := range h.Service.Feed.Log(context.Background(), id, api.LogFilter{}) {
+		for _, err := range h.Service.Feed.Log(access.WithServer(access.WithServer(context.Background())), id, api.LogFilter{}) {
 			return err == nil
 		}
 		return false
@@ -129,12 +129,12 @@ func answer(h *servicetest.Harness, action string) {
 	var open api.QuestionPage
 	h.Within("a question", func() (is bool) {
 		var err error
-		if open, err = h.Service.Questions.List(context.Background(), questions.Filter{}); err != nil {
+		if open, err = h.Service.Questions.List(access.WithServer(access.WithServer(context.Background())), questions.Filter{}); err != nil {
 			h.Fatal(err)
 		}
 		return len(open.Questions) == 1
 	})
-	if err := h.Service.Questions.Answer(context.Background(), open.Questions[0].ID, api.Answer{Action: action, By: "ada"}); err != nil {
+	if err := h.Service.Questions.Answer(access.WithServer(access.WithServer(context.Background())), open.Questions[0].ID, api.Answer{Action: action, By: "ada"}); err != nil {
 		h.Fatal(err)
 	}
 }
@@ -197,7 +197,7 @@ output: {all: "${{ state.all }}"}
 // over returns when the one run of a unit is over.
 func over(h *servicetest.Harness, unit string) {
 	h.Helper()
-	page, err := h.Service.Runs.List(context.Background(), api.Filter{Unit: unit})
+	page, err := h.Service.Runs.List(access.WithServer(access.WithServer(context.Background())), api.Filter{Unit: unit})
 	if err != nil || len(page.Runs) != 1 {
 		h.Fatal(len(page.Runs), err)
 	}

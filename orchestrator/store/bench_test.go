@@ -34,7 +34,7 @@ func benchmarkList(b *testing.B, n int) {
 		"metadata": {Metadata: map[string]string{"mode": "DEMO"}}, "metadata of few": {Metadata: map[string]string{"mode": "DEMO", "user_id": "7"}},
 		"metadata of none": {Metadata: map[string]string{"mode": "DEMO"}, Unit: "nothing"},
 		"metadata of all":  {Metadata: map[string]string{"mode": "DEMO"}, Unit: "hello", States: []string{"completed", "failed"}},
-		"rare state":       {States: []string{"running"}}, "of no maker": {MadeBy: []string{"nobody"}},
+		"rare state":       {States: []string{"running"}}, "of no maker": {MadeBy: "nobody"}, "of no team": {Owned: Owned{Teams: []string{"nobody"}}}, "of the default team": {Owned: Owned{Teams: []string{"default"}}},
 		"few of a unit": {Root: "none", Unit: "hello", States: []string{"completed", "failed"}},
 	} {
 		b.Run(name, func(b *testing.B) {
@@ -86,7 +86,7 @@ func benchmarkChanged(b *testing.B, n int) {
 	s := among(b, n)
 	for name, f := range map[string]ChangedFilter{
 		"all": {}, "unit": {Units: []string{"hello"}}, "states": {States: []string{"failed", "running"}}, "context": {Context: "none"},
-		"units and states": {Units: []string{"hello", "other"}, States: []string{"completed", "running"}}, "maker": {MadeBy: "nobody"},
+		"units and states": {Units: []string{"hello", "other"}, States: []string{"completed", "running"}}, "maker": {Owned: Owned{By: "nobody"}}, "team": {Owned: Owned{Teams: []string{"nobody"}}},
 	} {
 		f.Known = knownStates
 		first, err := s.Runs.Changed(b.Context(), f)

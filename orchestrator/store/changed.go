@@ -19,7 +19,7 @@ const (
 type ChangedFilter struct {
 	Units   []string  // any of at most 32; empty: all
 	Context string    // to which their clients count them; "": any
-	MadeBy  string    // the name of the token with which they were made; "": any
+	Owned   Owned     // by whom
 	States  []string  // any of at most 32; empty: all of Known
 	Known   []string  // every state that a run can have
 	Since   time.Time // of the change, inclusive; zero: open
@@ -84,7 +84,7 @@ func (f ChangedFilter) snapshot(ctx context.Context, db rower) (from snapshot, e
 		") FROM totals", kept.args...).
 		Scan(&from.at, &from.newest, &from.total)
 	from.place = position{at: from.at, seq: math.MaxInt64}
-	if err == nil && (f.Context != "" || f.MadeBy != "" || !f.Since.IsZero()) {
+	if err == nil && (f.Context != "" || f.Owned.By != "" || !f.Since.IsZero()) {
 		count := union(append(f.unchangedSince(from, noColumns), f.changedSince(from, noColumns))...).count()
 		err = db.QueryRowContext(ctx, count.text, count.args...).Scan(&from.total)
 	}
@@ -96,12 +96,13 @@ func (f ChangedFilter) kept() statement {
 	var c condition
 	c.is("state", f.chosen()...)
 	c.is("unit", f.Units...)
+	c.is("team", f.Owned.Teams...)
 	return c.of("SELECT coalesce(sum(runs), 0) FROM run_counts")
 }
 
 // unchangedSince selects the runs that have not changed since the snapshot, from its place on.
 func (f ChangedFilter) unchangedSince(from snapshot, columns func(at, seq string) string) (parts []statement) {
-	for _, units := range choices(f.Units, f.Context != "" || f.MadeBy != "") {
+	for _, units := range choices(f.Units, f.Context != "" || !f.Owned.all()) {
 		for _, states := range choices(f.chosen(), f.Context != "") {
 			c := f.condition(units, states)
 			c.between("runs.changed_at", "runs.seq", since(f.Since), from.place)
@@ -126,10 +127,7 @@ func (f ChangedFilter) changedSince(from snapshot, columns func(at, seq string) 
 func (f ChangedFilter) condition(units, states []string) (c condition) {
 	c.add("runs.parent = ''")
 	c.has("runs.context", f.Context)
-	if f.MadeBy != "" {
-		c.is("runs.made_by", f.MadeBy)
-		c.add("runs.made_by <> ''") // as in its index
-	}
+	f.Owned.narrow(&c, "runs", true)
 	c.is("runs.unit", units...)
 	c.is("runs.state", states...)
 	return c

@@ -44,6 +44,7 @@ func (c *changing) stateOf() Event {
 func (c *changing) insert() {
 	r := aRun(len(c.runs))
 	r.State, r.Unit, r.Context, r.MadeBy = "idle", c.pick("u1", "u2", "u3"), c.pick("", "c1", "c2"), c.pick("", "ci", "ops")
+	r.Team = []string{"default", "t"}[len(c.runs)%2]
 	must(c.t, c.s.Runs.Insert(c.t.Context(), r, Key{}, c.stateOf()))
 	c.noted(r)
 	child := aRun(0)
@@ -76,7 +77,7 @@ func (c *changing) wanted(f ChangedFilter) []string {
 	for _, id := range c.order {
 		r := c.runs[id]
 		if (len(f.Units) == 0 || slices.Contains(f.Units, r.Unit)) && (len(f.States) == 0 || slices.Contains(f.States, r.State)) &&
-			(f.Context == "" || f.Context == r.Context) && (f.MadeBy == "" || f.MadeBy == r.MadeBy) {
+			(f.Context == "" || f.Context == r.Context) && owns(f.Owned, r) {
 			ids = append(ids, id)
 		}
 	}
@@ -98,10 +99,14 @@ func TestPagesOfChangesHaveNoGapAndNoRepetitionWhileRunsChange(t *testing.T) {
 		{Context: "c1"},
 		{Context: "c2", States: []string{"completed", "failed"}, Units: []string{"u2"}},
 		{States: []string{"starting"}},
-		{MadeBy: "ci"},
-		{MadeBy: "ops", Units: []string{"u1", "u2"}, States: []string{"idle", "running"}},
-		{MadeBy: "ci", Context: "c1"},
-		{MadeBy: "nobody"},
+		{Owned: Owned{By: "ci"}},
+		{Owned: Owned{By: "ops"}, Units: []string{"u1", "u2"}, States: []string{"idle", "running"}},
+		{Owned: Owned{By: "ci"}, Context: "c1"},
+		{Owned: Owned{By: "nobody"}},
+		{Owned: Owned{Teams: []string{"t"}}},
+		{Owned: Owned{Teams: []string{"default"}}, States: []string{"idle", "completed"}},
+		{Owned: Owned{Teams: []string{"t", "default"}, By: "ci"}},
+		{Owned: Owned{Teams: []string{"nobody"}}},
 	} {
 		for _, f.Limit = range []int{1, 7, 100} {
 			f.Known, f.Cursor = knownStates, ""
@@ -185,9 +190,11 @@ func TestAListOfChangesWalksNoTable(t *testing.T) {
 		{"context", ChangedFilter{Context: "c", Units: []string{"u"}, States: []string{"idle"}}},
 		{"state", ChangedFilter{States: []string{"idle", "running"}, Since: epoch}},
 		{"unit_state", ChangedFilter{Units: []string{"u"}, States: []string{"idle"}}},
-		{"maker_state", ChangedFilter{MadeBy: "m"}},
-		{"context", ChangedFilter{MadeBy: "m", Context: "c", Units: []string{"u"}, States: []string{"idle"}}},
-		{"maker_state", ChangedFilter{MadeBy: "m", Units: []string{"u1", "u2"}, States: []string{"idle"}}},
+		{"maker_state", ChangedFilter{Owned: Owned{By: "m"}}},
+		{"context", ChangedFilter{Owned: Owned{By: "m"}, Context: "c", Units: []string{"u"}, States: []string{"idle"}}},
+		{"maker_state", ChangedFilter{Owned: Owned{By: "m"}, Units: []string{"u1", "u2"}, States: []string{"idle"}}},
+		{"team_state", ChangedFilter{Owned: Owned{Teams: []string{"t"}}}},
+		{"state", ChangedFilter{Owned: Owned{Teams: []string{"default"}}}},
 	} {
 		f, index := want.f, "SEARCH runs USING INDEX runs_changed_by_"+want.index+" ("
 		f.Known = knownStates

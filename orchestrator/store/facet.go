@@ -63,12 +63,14 @@ func (s *Runs) Facet(ctx context.Context, f Filter, column string) (facet Facet,
 	return facet, err
 }
 
-// LastEnded returns the newest runs of a unit that have ended, without any of their documents.
-func (s *Runs) LastEnded(ctx context.Context, unit string, limit int) ([]Run, error) {
+// LastEnded returns the newest runs of a unit that have ended, by who owns them, without any of their documents.
+func (s *Runs) LastEnded(ctx context.Context, unit string, owned Owned, limit int) ([]Run, error) {
 	scan := func(row scanner, r *Run) error { return scanSearched(row, r) }
-	return list(ctx, s.core, "read last runs", scan, selectLastEnded, unit, atMost(limit))
+	narrowed := owned.and("runs")
+	return list(ctx, s.core, "read last runs", scan,
+		selectLastEnded+narrowed.text+" ORDER BY created_at DESC, seq DESC LIMIT ?",
+		append(append([]any{unit}, narrowed.args...), atMost(limit))...)
 }
 
 // Not those that are finished: whoever has seen the outcome of a run wants to see it counted.
-const selectLastEnded = "SELECT " + searched + ` FROM runs WHERE unit = ? AND outcome <> ''
-	ORDER BY created_at DESC, seq DESC LIMIT ?`
+const selectLastEnded = "SELECT " + searched + ` FROM runs WHERE unit = ? AND outcome <> ''`

@@ -52,7 +52,7 @@ func TestTheLastRunsOfAUnitAreReadByItsIndex(t *testing.T) {
 		}
 		r.Unit = []string{"u", "v"}[i%2]
 	})
-	rows, err := s.Runs.LastEnded(t.Context(), "u", 10)
+	rows, err := s.Runs.LastEnded(t.Context(), "u", Owned{}, 10)
 	must(t, err)
 	for i, r := range rows {
 		if r.Unit != "u" || !r.Finished || i > 0 && r.CreatedAt.After(rows[i-1].CreatedAt) {
@@ -62,7 +62,7 @@ func TestTheLastRunsOfAUnitAreReadByItsIndex(t *testing.T) {
 	if len(rows) != 10 {
 		t.Errorf("%d rows", len(rows))
 	}
-	if got := plan(t, s, selectLastEnded, "u", 10); !strings.Contains(got, "runs_by_unit (") || strings.Contains(got, "TEMP B-TREE") {
+	if got := plan(t, s, selectLastEnded+" ORDER BY created_at DESC, seq DESC LIMIT ?", "u", 10); !strings.Contains(got, "runs_by_unit (") || strings.Contains(got, "TEMP B-TREE") {
 		t.Error(got)
 	}
 }

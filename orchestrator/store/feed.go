@@ -22,11 +22,14 @@ type FeedRow struct {
 	Root    string // of a run, also of that which asks
 	State   string // of a unit: its mark, see SetUnits; or Gone
 	Outcome string // of a run
+	Team    string // that owns it; "" of a unit of the operator's
 	MadeBy  string // the name of the token with which it was made; "" for none
 }
 
 // Feed keeps what changed last of each thing. Triggers write it in the transaction of the change.
 type Feed struct{ core *core }
+
+const selectFeed = "SELECT seq, noun, id, unit, parent, root, state, outcome, team, made_by FROM feed"
 
 const newestSeq = "SELECT coalesce(max(seq), 0) FROM feed"
 
@@ -44,8 +47,7 @@ func (f *Feed) Newest(ctx context.Context) (int64, error) {
 // List returns what changed after the change with the number after, in order, at most limit: of each thing its last
 // change alone. whole is false where there may be more than is kept, and for a number that wasn't given yet.
 func (f *Feed) List(ctx context.Context, after int64, limit int) (rows []FeedRow, whole bool, err error) {
-	const text = `SELECT seq, noun, id, unit, parent, root, state, outcome, made_by FROM feed WHERE seq > ?
-		ORDER BY seq LIMIT ?`
+	const text = selectFeed + " WHERE seq > ? ORDER BY seq LIMIT ?"
 	if rows, err = list(ctx, f.core, "read feed", scanFeedRow, text, after, atMost(limit)); err != nil {
 		return nil, false, err
 	}
@@ -54,7 +56,7 @@ func (f *Feed) List(ctx context.Context, after int64, limit int) (rows []FeedRow
 }
 
 func scanFeedRow(row scanner, r *FeedRow) error {
-	return row.Scan(&r.Seq, &r.Noun, &r.ID, &r.Unit, &r.Parent, &r.Root, &r.State, &r.Outcome, &r.MadeBy)
+	return row.Scan(&r.Seq, &r.Noun, &r.ID, &r.Unit, &r.Parent, &r.Root, &r.State, &r.Outcome, &r.Team, &r.MadeBy)
 }
 
 // Changed returns a channel that is closed when this process has stored the next change, or the Store is closed. Over
@@ -85,22 +87,25 @@ func (f *Feed) Trim(ctx context.Context) error {
 	return nil
 }
 
-// SetUnits stores which units there are, each with a mark that differs when it has changed. A unit that isn't named is
-// Gone.
-func (f *Feed) SetUnits(ctx context.Context, marks map[string]string) error {
-	const known = "SELECT seq, noun, id, unit, parent, root, state, outcome, made_by FROM feed WHERE noun = 'unit'"
+// UnitMark is what the feed has of a unit: a mark that differs when it has changed, and the team that owns it; "": the
+// operator.
+type UnitMark struct{ Mark, Team string }
+
+// SetUnits stores which units there are. A unit that isn't named is Gone.
+func (f *Feed) SetUnits(ctx context.Context, marks map[string]UnitMark) error {
+	const known = selectFeed + " WHERE noun = 'unit'"
 	rows, err := list(ctx, f.core, "read units of feed", scanFeedRow, known)
 	if err != nil {
 		return err
 	}
-	changed := map[string]string{}
+	changed := map[string]UnitMark{}
 	maps.Copy(changed, marks)
 	for _, r := range rows {
 		switch mark, there := marks[r.ID]; {
-		case there && mark == r.State:
+		case there && mark == (UnitMark{r.State, r.Team}):
 			delete(changed, r.ID)
 		case !there && r.State != Gone:
-			changed[r.ID] = Gone
+			changed[r.ID] = UnitMark{Gone, r.Team}
 		}
 	}
 	if len(changed) == 0 {
@@ -108,8 +113,8 @@ func (f *Feed) SetUnits(ctx context.Context, marks map[string]string) error {
 	}
 	return f.core.change(ctx, "tell of units", func(ctx context.Context, tx *transaction) error {
 		for _, name := range slices.Sorted(maps.Keys(changed)) {
-			const told = "INSERT OR REPLACE INTO feed (noun, id, state) VALUES ('unit', ?, ?)"
-			if err := tx.exec(ctx, told, name, changed[name]); err != nil {
+			const told = "INSERT OR REPLACE INTO feed (noun, id, state, team) VALUES ('unit', ?, ?, ?)"
+			if err := tx.exec(ctx, told, name, changed[name].Mark, changed[name].Team); err != nil {
 				return err
 			}
 		}

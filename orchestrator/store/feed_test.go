@@ -40,17 +40,17 @@ func TestTheFeedHasTheLastChangeOfEachThing(t *testing.T) {
 	q := Question{ID: "q", Run: "r", Address: "ask", Answers: []byte(`["ok"]`), AskedAt: epoch}
 	q2 := q
 	q2.ID, q2.Address = "q2", "then"
-	session := Session{ID: "s", Unit: "hello", MadeBy: "ada", CreatedAt: epoch, UsedAt: epoch}
+	session := Session{ID: "s", Unit: "hello", Team: "default", MadeBy: "ada", CreatedAt: epoch, UsedAt: epoch}
 	closed := session
 	closed.Closed = true
 	aboutRun := func(state, outcome string) FeedRow {
-		return FeedRow{Noun: "run", ID: "r", Unit: "hello", Parent: "up", Root: "top", State: state, Outcome: outcome, MadeBy: "ada"}
+		return FeedRow{Noun: "run", ID: "r", Unit: "hello", Parent: "up", Root: "top", State: state, Outcome: outcome, Team: "default", MadeBy: "ada"}
 	}
 	aboutQuestion := func(id, state string) FeedRow {
-		return FeedRow{Noun: "question", ID: id, Unit: "hello", Parent: "r", Root: "top", State: state, MadeBy: "ada"}
+		return FeedRow{Noun: "question", ID: id, Unit: "hello", Parent: "r", Root: "top", State: state, Team: "default", MadeBy: "ada"}
 	}
 	aboutSession := func(state string) FeedRow {
-		return FeedRow{Noun: "session", ID: "s", Unit: "hello", State: state, MadeBy: "ada"}
+		return FeedRow{Noun: "session", ID: "s", Unit: "hello", State: state, Team: "default", MadeBy: "ada"}
 	}
 	aboutUnit := func(id, mark string) FeedRow { return FeedRow{Noun: "unit", ID: id, State: mark} }
 	var newest int64
@@ -87,27 +87,27 @@ func TestTheFeedHasTheLastChangeOfEachThing(t *testing.T) {
 			return s.Sessions.Save(ctx, closed, "")
 		}, nil},
 		{
-			"units", func() error { return s.Feed.SetUnits(ctx, map[string]string{"a": "1", "b": "1"}) },
+			"units", func() error { return s.Feed.SetUnits(ctx, map[string]UnitMark{"a": {Mark: "1"}, "b": {Mark: "1"}}) },
 			[]FeedRow{aboutUnit("a", "1"), aboutUnit("b", "1")},
 		},
-		{"the same units", func() error { return s.Feed.SetUnits(ctx, map[string]string{"a": "1", "b": "1"}) }, nil},
-		{"another version", func() error { return s.Feed.SetUnits(ctx, map[string]string{"a": "1", "b": "2"}) }, []FeedRow{aboutUnit("b", "2")}},
+		{"the same units", func() error { return s.Feed.SetUnits(ctx, map[string]UnitMark{"a": {Mark: "1"}, "b": {Mark: "1"}}) }, nil},
+		{"another version", func() error { return s.Feed.SetUnits(ctx, map[string]UnitMark{"a": {Mark: "1"}, "b": {Mark: "2"}}) }, []FeedRow{aboutUnit("b", "2")}},
 		{"a unit that is switched off", func() error { return s.Units.Disable(ctx, "b", epoch) }, []FeedRow{aboutUnit("b", "2")}},
 		{"a unit that is off", func() error { return s.Units.Disable(ctx, "b", epoch) }, nil},
 		{"a unit that is switched on", func() error { return s.Units.Enable(ctx, "b") }, []FeedRow{aboutUnit("b", "2")}},
 		{"a switch of a unit that nobody told of", func() error { return s.Units.Enable(ctx, "c") }, []FeedRow{aboutUnit("c", "")}},
 		{
-			"units that are gone", func() error { return s.Feed.SetUnits(ctx, map[string]string{"a": "1"}) },
+			"units that are gone", func() error { return s.Feed.SetUnits(ctx, map[string]UnitMark{"a": {Mark: "1"}}) },
 			[]FeedRow{aboutUnit("b", Gone), aboutUnit("c", Gone)},
 		},
-		{"units that were gone before", func() error { return s.Feed.SetUnits(ctx, map[string]string{"a": "1"}) }, nil},
-		{"a unit that is there again", func() error { return s.Feed.SetUnits(ctx, map[string]string{"a": "1", "b": "1"}) }, []FeedRow{aboutUnit("b", "1")}},
+		{"units that were gone before", func() error { return s.Feed.SetUnits(ctx, map[string]UnitMark{"a": {Mark: "1"}}) }, nil},
+		{"a unit that is there again", func() error { return s.Feed.SetUnits(ctx, map[string]UnitMark{"a": {Mark: "1"}, "b": {Mark: "1"}}) }, []FeedRow{aboutUnit("b", "1")}},
 		{
 			"a run that is removed, with its questions", func() error { return s.Runs.Delete(ctx, "r") },
 			[]FeedRow{aboutQuestion("q", Gone), aboutQuestion("q2", Gone), aboutRun(Gone, "success")},
 		},
 		{
-			"a session that is removed", func() error { _, err := s.Sessions.Forget(ctx, epoch.Add(2*time.Hour)); return err },
+			"a session that is removed", func() error { _, err := s.Sessions.Forget(ctx, Owned{}, epoch.Add(2*time.Hour)); return err },
 			[]FeedRow{aboutSession(Gone)},
 		},
 		{"a run that is there again", func() error { return s.Runs.Insert(ctx, over, Key{}) }, []FeedRow{aboutRun("completed", "success")}},
@@ -119,7 +119,7 @@ func TestTheFeedHasTheLastChangeOfEachThing(t *testing.T) {
 				return fmt.Errorf("a key is taken twice")
 			}
 			return nil
-		}, []FeedRow{{Noun: "run", ID: "x", Unit: "u"}}},
+		}, []FeedRow{{Noun: "run", ID: "x", Unit: "u", Team: "default"}}},
 	} {
 		must(t, c.change())
 		var got []FeedRow
@@ -164,9 +164,9 @@ func TestNumbersOfTheFeedGrowOverARestartAndAreNeverGivenTwice(t *testing.T) {
 func TestTheFeedIsBoundedAndSaysWhatIsMissing(t *testing.T) {
 	t.Parallel()
 	s := open(t)
-	must(t, s.Feed.SetUnits(t.Context(), map[string]string{"old": "1"}))
-	must(t, s.Feed.SetUnits(t.Context(), map[string]string{"old": "1", "removed": "1"}))
-	must(t, s.Feed.SetUnits(t.Context(), map[string]string{"old": "1"}))
+	must(t, s.Feed.SetUnits(t.Context(), map[string]UnitMark{"old": {Mark: "1"}}))
+	must(t, s.Feed.SetUnits(t.Context(), map[string]UnitMark{"old": {Mark: "1"}, "removed": {Mark: "1"}}))
+	must(t, s.Feed.SetUnits(t.Context(), map[string]UnitMark{"old": {Mark: "1"}}))
 	run := aRun(1)
 	must(t, s.Runs.Insert(t.Context(), run, Key{}))
 	must(t, s.core.change(t.Context(), "jump", func(ctx context.Context, tx *transaction) error {

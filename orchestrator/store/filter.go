@@ -25,7 +25,8 @@ type Filter struct {
 	Session            string            // of which they are turns; "": any
 	Schedule           string            // of which they are occurrences, by its name; "": any
 	Context            string            // to which their clients count them; "": any
-	MadeBy             []string          // the name of the token with which they were made: two that differ choose none
+	MadeBy             string            // the name of the token with which they were made; "": any
+	Owned              Owned             // by whom; its By and MadeBy choose none where they differ
 	States             []string          // any of at most 32; empty: all
 	Metadata           map[string]string // all of at most 16; empty: any
 	Roots              bool              // only runs that nobody called
@@ -111,11 +112,10 @@ func (f Filter) narrow(c *condition, states []string, by string) {
 	}
 	c.is(plus+"runs.unit", some(f.Unit)...)
 	c.is(plus+"runs.state", states...)
-	for _, name := range f.MadeBy {
-		c.is("runs.made_by", name)
-	}
-	if by == "" && f.Unit == "" && len(f.States) == 0 && !f.few() && len(f.MadeBy) > 0 {
-		c.add("runs.made_by <> ''") // as in its index
+	leads := by == "" && f.Unit == "" && len(f.States) == 0 && !f.few()
+	f.Owned.narrow(c, "runs", leads)
+	if f.MadeBy != "" {
+		Owned{By: f.MadeBy}.narrow(c, "runs", leads)
 	}
 	if f.Asking {
 		c.add(`EXISTS (SELECT 1 FROM questions WHERE run = runs.seq AND answered_at = 0 AND closed_at = 0

@@ -58,7 +58,7 @@ func newID() string { return uuid.Must(uuid.NewV7()).String() }
 func aRun(n int) Run {
 	id := newID()
 	return Run{
-		ID: id, Unit: "hello", Kind: "capsule", Root: id, State: "running", Step: "a", ErrorKind: "b",
+		ID: id, Unit: "hello", Kind: "capsule", Root: id, Team: "default", State: "running", Step: "a", ErrorKind: "b",
 		CreatedAt: epoch.Add(time.Duration(n) * time.Second), StartedAt: epoch.Add(time.Hour), Tokens: 12, Cost: 34,
 		DiskBytes: 7, Record: fmt.Appendf(nil, `{"n":%d}`, n), Private: []byte(`{"p":1}`), Input: []byte(`{"in":1}`),
 	}

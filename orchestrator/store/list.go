@@ -80,6 +80,7 @@ func (s *Runs) Changed(ctx context.Context, f ChangedFilter) (ChangedPage, error
 type Old struct {
 	Before time.Time // of FinishedAt, exclusive; zero: any
 	After  Run       // the last one that was seen, by ID and FinishedAt; zero: none was
+	Owned  Owned     // by whom
 	Limit  int       // at most 1000; 0 is 1000
 }
 
@@ -91,14 +92,15 @@ func (s *Runs) Oldest(ctx context.Context, o Old) ([]Run, error) {
 		before = nanos(o.Before)
 	}
 	scan := func(row scanner, r *Run) error { return scanSearched(row, r) }
-	return list(ctx, s.core, "read oldest runs", scan, selectOldest, before, nanos(o.After.FinishedAt), o.After.ID,
-		atMost(o.Limit))
+	narrowed := o.Owned.and("runs")
+	args := append([]any{before, nanos(o.After.FinishedAt), o.After.ID}, narrowed.args...)
+	return list(ctx, s.core, "read oldest runs", scan,
+		selectOldest+narrowed.text+" ORDER BY finished_at, seq LIMIT ?", append(args, atMost(o.Limit))...)
 }
 
 const selectOldest = "SELECT " + searched + ` FROM runs WHERE finished = 1 AND finished_at < ?
 	AND (finished_at, seq) > (?, coalesce((SELECT seq FROM runs WHERE id = ?), 0))
-	AND NOT EXISTS (SELECT 1 FROM runs AS roots WHERE roots.id = runs.root AND roots.finished = 0)
-	ORDER BY finished_at, seq LIMIT ?`
+	AND NOT EXISTS (SELECT 1 FROM runs AS roots WHERE roots.id = runs.root AND roots.finished = 0)`
 
 // Tree returns the runs of a tree in the order in which they were made, at most so many, without any of their
 // documents, and how many there are.
@@ -151,6 +153,14 @@ func (s *Runs) Totals(ctx context.Context) (Totals, error) {
 	return t, s.core.explain(ctx, "read totals", err)
 }
 
+// BytesOf returns how many bytes the runs of somebody take.
+func (s *Runs) BytesOf(ctx context.Context, owned Owned) (bytes int64, err error) {
+	narrowed := owned.and("runs")
+	err = s.core.readers.QueryRowContext(ctx, "SELECT coalesce(sum(disk_bytes), 0) FROM runs WHERE true"+narrowed.text,
+		narrowed.args...).Scan(&bytes)
+	return bytes, s.core.explain(ctx, "read size of runs", err)
+}
+
 // Live counts the unfinished runs of one unit in one state.
 type Live struct {
 	Unit, State string
@@ -158,13 +168,13 @@ type Live struct {
 	Oldest      time.Time // when the first of them was accepted
 }
 
-// Live counts the unfinished runs, by unit and state.
-func (s *Runs) Live(ctx context.Context) ([]Live, error) {
-	return list(ctx, s.core, "count runs", scanLive, selectLive)
+// Live counts the unfinished runs of whoever owns them, by unit and state.
+func (s *Runs) Live(ctx context.Context, owned Owned) ([]Live, error) {
+	narrowed := owned.and("runs")
+	return list(ctx, s.core, "count runs", scanLive,
+		"SELECT unit, state, count(*), min(created_at) FROM runs WHERE finished = 0"+narrowed.text+
+			" GROUP BY unit, state ORDER BY unit, state", narrowed.args...)
 }
-
-const selectLive = "SELECT unit, state, count(*), min(created_at) FROM runs WHERE finished = 0 GROUP BY unit, state " +
-	"ORDER BY unit, state"
 
 func scanLive(row scanner, l *Live) error {
 	return row.Scan(&l.Unit, &l.State, &l.Runs, stamp{&l.Oldest})

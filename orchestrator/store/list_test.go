@@ -22,10 +22,14 @@ func keeps(f Filter, r Run) bool {
 		(f.Root == "" || f.Root == r.Root) &&
 		(len(f.States) == 0 || slices.Contains(f.States, r.State)) &&
 		(!f.Roots || r.Parent == "") &&
-		!slices.ContainsFunc(f.MadeBy, func(name string) bool { return name != r.MadeBy }) &&
+		(f.MadeBy == "" || f.MadeBy == r.MadeBy) && owns(f.Owned, r) &&
 		(!f.Unfinished || !r.Finished) && has(r.Metadata, f.Metadata) &&
 		(f.Since.IsZero() || !r.CreatedAt.Before(f.Since)) &&
 		(f.Until.IsZero() || r.CreatedAt.Before(f.Until))
+}
+
+func owns(o Owned, r Run) bool {
+	return (len(o.Teams) == 0 || slices.Contains(o.Teams, r.Team)) && (o.By == "" || o.By == r.MadeBy)
 }
 
 func has(there, wanted map[string]string) bool {
@@ -52,7 +56,10 @@ func everyFilter() []Filter {
 									all = append(all, f)
 									f.Roots = true
 									all = append(all, f)
-									f.MadeBy = [][]string{{"ada"}, {"ada", "ada"}, {"ada", "bob"}}[len(all)%3]
+									f.MadeBy = "ada"
+									f.Owned = []Owned{{}, {By: "ada"}, {By: "bob"}, {Teams: []string{"t"}}, {Teams: []string{"default"}}, {Teams: []string{"t", "default"}, By: "ada"}, {Teams: []string{"t", "nobody"}}}[len(all)%7]
+									all = append(all, f)
+									f.MadeBy = ""
 									all = append(all, f)
 									continue
 								}
@@ -83,6 +90,7 @@ func insertMixed(t *testing.T, s *Store, n int) []Run {
 		r := aRun(random.IntN(n / 2))
 		r.Unit, r.Parent, r.Root = pick("u1", "u2"), pick("", "p1", "p2"), pick("r1", "r2")
 		r.MadeBy = []string{"", "ada", "bob"}[len(all)%3] // not by chance: what else is picked stays as it was
+		r.Team = []string{"default", "t"}[len(all)%2]
 		if r.State = pick("running", "failed", "completed"); r.State != "running" {
 			state := r.State
 			r = ended(r)
@@ -234,14 +242,14 @@ func TestNoListWalksOrSortsTheTable(t *testing.T) {
 	}
 	check("events", plan(t, s, selectEvents, "x", 1, 1))
 	check("tree", plan(t, s, selectTree, "r1", 1))
-	check("oldest", plan(t, s, selectOldest, 1, 1, "x", 1))
+	check("oldest", plan(t, s, selectOldest+" ORDER BY finished_at, seq LIMIT ?", 1, 1, "x", 1))
 	check("run", plan(t, s, selectWhole+" WHERE runs.id = ?", "x"))
 }
 
 func TestEachListIsReadByTheIndexWithTheFewestRuns(t *testing.T) {
 	s := open(t)
 	insertMany(t, s, 2000, func(_ int, r *Run) { r.Root, r.Unit = "r1", "u1" })
-	all := Filter{Unit: "u1", States: []string{"failed", "running"}, MadeBy: []string{"m"}, Since: epoch, Until: epoch.Add(time.Hour)}
+	all := Filter{Unit: "u1", States: []string{"failed", "running"}, MadeBy: "m", Since: epoch, Until: epoch.Add(time.Hour)}
 	for index, choose := range map[string]func(*Filter){
 		"runs_by_session":    func(f *Filter) { f.Session = "s" },
 		"runs_by_schedule":   func(f *Filter) { f.Schedule = "s" },
@@ -253,8 +261,10 @@ func TestEachListIsReadByTheIndexWithTheFewestRuns(t *testing.T) {
 		"runs_by_unit":       func(f *Filter) { f.States = nil },
 		"runs_by_state":      func(f *Filter) { f.Unit = "" },
 		"runs_by_maker":      func(f *Filter) { f.Unit, f.States, f.Roots = "", nil, true },
-		"runs_by_time":       func(f *Filter) { f.Unit, f.States, f.MadeBy = "", nil, nil },
-		"runs_roots":         func(f *Filter) { f.Unit, f.States, f.MadeBy, f.Roots = "", nil, nil, true },
+		"runs_by_time":       func(f *Filter) { f.Unit, f.States, f.MadeBy = "", nil, "" },
+		"runs_roots":         func(f *Filter) { f.Unit, f.States, f.MadeBy, f.Roots = "", nil, "", true },
+		"runs_by_team":       func(f *Filter) { *f = Filter{Owned: Owned{Teams: []string{"t"}}} },
+		"runs_roots_by_team": func(f *Filter) { *f = Filter{Owned: Owned{Teams: []string{"t"}}, Roots: true} },
 	} {
 		f := all
 		choose(&f)

@@ -15,6 +15,7 @@ type Question struct {
 	ID         string
 	Run        string
 	Unit       string // of the run
+	Team       string // that owns the run
 	MadeBy     string // of the run
 	Address    string
 	Kind       string // "": of a node of a flow
@@ -169,29 +170,34 @@ func (q Question) bytes() int {
 func (Question) most() int { return pageBytes }
 
 // ListOpen returns the questions that can be answered at a time and whose Seq is greater
-// than after, in order: those of a run, or of all where run is "". At most limit, never more than
+// than after, in order: those of a run, or of all where run is "", by who owns the runs. At most limit, never more than
 // 1000, and fewer where they are large; a limit of 0 means 1000.
 func (s *Questions) ListOpen(
-	ctx context.Context, run string, at time.Time, after int64, limit int,
+	ctx context.Context, run string, owned Owned, at time.Time, after int64, limit int,
 ) ([]Question, error) {
 	const open = selectQuestion + ` WHERE answered_at = 0 AND closed_at = 0 AND runs.finished = 0
 		AND (until = 0 OR until > ?4)
-		AND questions.seq > ?1 AND (?2 = '' OR runs.id = ?2) ORDER BY questions.seq LIMIT ?3`
-	return paged(ctx, s.core, "list questions", scanQuestion, open, after, run, atMost(limit), nanos(at))
+		AND questions.seq > ?1 AND (?2 = '' OR runs.id = ?2)`
+	narrowed := owned.and("runs")
+	args := append([]any{after, run, atMost(limit), nanos(at)}, narrowed.args...)
+	return paged(ctx, s.core, "list questions", scanQuestion,
+		open+narrowed.text+" ORDER BY questions.seq LIMIT ?3", args...)
 }
 
-// ListAll returns all questions of a run whose Seq is greater than after, in order, as ListOpen does.
+// ListAll returns all questions of a run whose Seq is greater than after, in order, as ListOpen does. Whose the run is
+// doesn't matter.
 func (s *Questions) ListAll(ctx context.Context, run string, after int64, limit int) ([]Question, error) {
 	const all = selectQuestion + " WHERE questions.seq > ? AND runs.id = ? ORDER BY questions.seq LIMIT ?"
 	return paged(ctx, s.core, "list questions", scanQuestion, all, after, run, atMost(limit))
 }
 
-const selectQuestion = `SELECT questions.seq, questions.id, runs.id, runs.unit, runs.made_by, address, questions.kind,
-	text, show, form, answers, until, asked_at, answered_at, answer, answered_by, closed_at, runs.finished
+const selectQuestion = `SELECT questions.seq, questions.id, runs.id, runs.unit, runs.team, runs.made_by, address,
+	questions.kind, text, show, form, answers, until, asked_at, answered_at, answer, answered_by, closed_at,
+	runs.finished
 	FROM questions JOIN runs ON runs.seq = questions.run`
 
 func scanQuestion(row scanner, q *Question) error {
-	return row.Scan(&q.Seq, &q.ID, &q.Run, &q.Unit, &q.MadeBy, &q.Address, &q.Kind, &q.Text, &q.Show, &q.Form,
+	return row.Scan(&q.Seq, &q.ID, &q.Run, &q.Unit, &q.Team, &q.MadeBy, &q.Address, &q.Kind, &q.Text, &q.Show, &q.Form,
 		&q.Answers, stamp{&q.Until}, stamp{&q.AskedAt},
 		stamp{&q.AnsweredAt}, &q.Answer, &q.AnsweredBy, stamp{&q.ClosedAt}, &q.Over)
 }

@@ -22,7 +22,8 @@ type Run struct {
 	Turn       int    // its number in the session, from 1; 0 for none
 	Schedule   string // of which it is an occurrence, by its name; "" for none
 	Context    string // to which its client counts it; "" for none
-	MadeBy     string // the name of the token with which it was made; "" for none. Insert alone writes it
+	Team       string // that owns it; "" is access.DefaultTeam. Insert alone writes it, and MadeBy
+	MadeBy     string // the name of the token with which it was made; "" for none
 	Step       string // of the flow that asked for it, by its address; "" for none. Insert alone writes it
 	State      string // "idle", "starting", "running", "completed", ...
 	Outcome    string // "" while it goes on
@@ -73,7 +74,7 @@ func (s *Runs) Unfinished(ctx context.Context) ([]Run, error) {
 
 const (
 	searched = "runs.id, runs.unit, runs.kind, runs.parent, runs.root, runs.session, runs.turn, runs.schedule, " +
-		"runs.context, runs.made_by, runs.step, runs.state, runs.outcome, runs.error_kind, runs.finished, " +
+		"runs.context, runs.team, runs.made_by, runs.step, runs.state, runs.outcome, runs.error_kind, runs.finished, " +
 		"runs.created_at, runs.started_at, runs.finished_at, runs.disk_bytes, runs.tokens, runs.cost"
 	selectWhole = "SELECT " + searched + `, runs.record, runs.private, inputs.data, outputs.data
 		FROM runs LEFT JOIN inputs ON inputs.run = runs.seq LEFT JOIN outputs ON outputs.run = runs.seq`
@@ -87,7 +88,7 @@ func scanWhole(row scanner, r *Run) error {
 // scanSearched scans the searched columns into r and the rest into more.
 func scanSearched(row scanner, r *Run, more ...any) error {
 	dest := []any{
-		&r.ID, &r.Unit, &r.Kind, &r.Parent, &r.Root, &r.Session, &r.Turn, &r.Schedule, &r.Context, &r.MadeBy,
+		&r.ID, &r.Unit, &r.Kind, &r.Parent, &r.Root, &r.Session, &r.Turn, &r.Schedule, &r.Context, &r.Team, &r.MadeBy,
 		&r.Step, &r.State, &r.Outcome, &r.ErrorKind, &r.Finished,
 		stamp{&r.CreatedAt},
 		stamp{&r.StartedAt},
@@ -185,14 +186,14 @@ func addMetadata(ctx context.Context, tx *transaction, seq int64, r Run) error {
 
 func insertRow(ctx context.Context, tx *transaction, r Run, changed int64) (seq int64, err error) {
 	return find(ctx, tx, scanValue[int64], fault.New(fault.Conflict, "there is a run %.64s already", r.ID),
-		`INSERT INTO runs (id, unit, kind, parent, root, session, turn, schedule, context, made_by, step, state,
+		`INSERT INTO runs (id, unit, kind, parent, root, session, turn, schedule, context, team, made_by, step, state,
 			outcome, error_kind, finished, created_at, changed_at, started_at, finished_at, disk_bytes, tokens, cost,
 			record, private)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (id) DO NOTHING RETURNING seq`,
-		r.ID, r.Unit, r.Kind, r.Parent, r.Root, r.Session, r.Turn, r.Schedule, r.Context, r.MadeBy, r.Step, r.State,
-		r.Outcome, r.ErrorKind, r.Finished, nanos(r.CreatedAt), changed, nanos(r.StartedAt), nanos(r.FinishedAt),
-		r.DiskBytes, r.Tokens, r.Cost, r.Record, r.Private)
+		r.ID, r.Unit, r.Kind, r.Parent, r.Root, r.Session, r.Turn, r.Schedule, r.Context, teamOf(r.Team), r.MadeBy,
+		r.Step, r.State, r.Outcome, r.ErrorKind, r.Finished, nanos(r.CreatedAt), changed, nanos(r.StartedAt),
+		nanos(r.FinishedAt), r.DiskBytes, r.Tokens, r.Cost, r.Record, r.Private)
 }
 
 func save(ctx context.Context, tx *transaction, r Run, events []Event) error {

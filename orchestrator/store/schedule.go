@@ -21,6 +21,8 @@ type Schedule struct {
 	CreatedAt time.Time
 	ChangedAt time.Time
 	Private   []byte // JSON for the orchestrator alone
+	Team      string // that owns it; "" is access.DefaultTeam
+	MadeBy    string // the name of the token with which it was put last; "" for none
 }
 
 // Schedules keeps the schedules.
@@ -31,13 +33,14 @@ type Schedules struct{ core *core }
 func (s *Schedules) Put(ctx context.Context, sched Schedule) (stored Schedule, err error) {
 	err = s.core.change(ctx, "store schedule", func(ctx context.Context, tx *transaction) error {
 		err := tx.exec(ctx, `INSERT INTO schedules (name, unit, spec, input, files, paused, until_planned, fired,
-			created_at, changed_at, private)
-			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (name) DO UPDATE SET unit = excluded.unit,
+			created_at, changed_at, private, team, made_by)
+			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (name) DO UPDATE SET unit = excluded.unit,
 				spec = excluded.spec, input = excluded.input,
 			files = excluded.files, paused = excluded.paused, until_planned = excluded.until_planned,
-			changed_at = excluded.changed_at, private = excluded.private`,
+			changed_at = excluded.changed_at, private = excluded.private, team = excluded.team,
+				made_by = excluded.made_by`,
 			sched.Name, sched.Unit, sched.Spec, sched.Input, sched.Files, sched.Paused, nanos(sched.Until), sched.Fired,
-			nanos(sched.CreatedAt), nanos(sched.ChangedAt), sched.Private)
+			nanos(sched.CreatedAt), nanos(sched.ChangedAt), sched.Private, teamOf(sched.Team), sched.MadeBy)
 		if err != nil {
 			return err
 		}
@@ -71,14 +74,15 @@ func (s *Schedules) Delete(ctx context.Context, name string) error {
 }
 
 const (
-	scheduleColumns = "seq, name, unit, spec, files, paused, until_planned, fired, created_at, changed_at, private"
-	selectSchedule  = "SELECT " + scheduleColumns + ", input FROM schedules"
-	listSchedules   = "SELECT " + scheduleColumns + ", NULL FROM schedules"
+	scheduleColumns = "seq, name, unit, spec, files, paused, until_planned, fired, created_at, changed_at, private, " +
+		"team, made_by"
+	selectSchedule = "SELECT " + scheduleColumns + ", input FROM schedules"
+	listSchedules  = "SELECT " + scheduleColumns + ", NULL FROM schedules"
 )
 
 func scanSchedule(row scanner, c *Schedule) error {
 	return row.Scan(&c.Seq, &c.Name, &c.Unit, &c.Spec, &c.Files, &c.Paused, stamp{&c.Until}, &c.Fired,
-		stamp{&c.CreatedAt}, stamp{&c.ChangedAt}, &c.Private, &c.Input)
+		stamp{&c.CreatedAt}, stamp{&c.ChangedAt}, &c.Private, &c.Team, &c.MadeBy, &c.Input)
 }
 
 // Get returns a schedule, or a NotFound fault.
@@ -93,15 +97,19 @@ func UnknownSchedule(name string) error {
 		WithHint("`aod schedule list` lists them")
 }
 
-// OfUnit returns the names of schedules that run a unit, sorted, at most so many.
-func (s *Schedules) OfUnit(ctx context.Context, unit string, most int) ([]string, error) {
+// OfUnit returns the names of schedules that run a unit, by who owns them, sorted, at most so many.
+func (s *Schedules) OfUnit(ctx context.Context, unit string, owned Owned, most int) ([]string, error) {
+	narrowed := owned.and("schedules")
 	return list(ctx, s.core, "list schedules", scanValue[string],
-		"SELECT name FROM schedules WHERE unit = ? ORDER BY name LIMIT ?", unit, most)
+		"SELECT name FROM schedules WHERE unit = ?"+narrowed.text+" ORDER BY name LIMIT ?",
+		append(append([]any{unit}, narrowed.args...), most)...)
 }
 
 // List lists schedules without their inputs, the newest first: those with a smaller Seq than
-// before, where that isn't 0. The limit is at most 1000; 0 is 1000.
-func (s *Schedules) List(ctx context.Context, before int64, limit int) ([]Schedule, error) {
-	return list(ctx, s.core, "list schedules", scanSchedule, listSchedules+" WHERE seq < ? ORDER BY seq DESC LIMIT ?",
-		below(before), atMost(limit))
+// before, where that isn't 0, by who owns them. The limit is at most 1000; 0 is 1000.
+func (s *Schedules) List(ctx context.Context, owned Owned, before int64, limit int) ([]Schedule, error) {
+	narrowed := owned.and("schedules")
+	args := append(append([]any{below(before)}, narrowed.args...), atMost(limit))
+	return list(ctx, s.core, "list schedules", scanSchedule,
+		listSchedules+" WHERE seq < ?"+narrowed.text+" ORDER BY seq DESC LIMIT ?", args...)
 }

@@ -155,10 +155,10 @@ func TestAThousandOccurrencesAreKept(t *testing.T) {
 	if len(last) != 2 || !last[made.Seq].Planned.Equal(all[len(all)-1].Planned) {
 		t.Errorf("the last ones: %+v", last)
 	}
-	if got, err := s.Schedules.List(t.Context(), 0, 1); err != nil || len(got) != 1 || got[0].Name != "other" || got[0].Input != nil {
+	if got, err := s.Schedules.List(t.Context(), Owned{}, 0, 1); err != nil || len(got) != 1 || got[0].Name != "other" || got[0].Input != nil {
 		t.Errorf("the first page: %+v, %v", got, err)
 	}
-	if got, err := s.Schedules.List(t.Context(), other.Seq, 1); err != nil || len(got) != 1 || got[0].Name != "nightly" {
+	if got, err := s.Schedules.List(t.Context(), Owned{}, other.Seq, 1); err != nil || len(got) != 1 || got[0].Name != "nightly" {
 		t.Errorf("the next page: %+v, %v", got, err)
 	}
 }

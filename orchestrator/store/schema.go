@@ -19,14 +19,18 @@ import (
 //go:embed schema.sql
 var schema string
 
-const schemaVersion, oldestVersion = 11, 10
+const schemaVersion, oldestVersion = 12, 10
 
 // next brings a database of a version to the one after it. Tables that others refer to may be made anew. Never
 // changed: there are databases that were made so.
-var next = map[int]string{10: to11}
+var next = map[int]string{10: to11, 11: to12}
 
-//go:embed to11.sql
-var to11 string
+var (
+	//go:embed to11.sql
+	to11 string
+	//go:embed to12.sql
+	to12 string
+)
 
 // applicationID marks a file as ours: "AOD1".
 const applicationID = 0x414f4431

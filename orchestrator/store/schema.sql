@@ -52,6 +52,10 @@ CREATE INDEX runs_changed_by_context     ON runs (context, changed_at) WHERE con
 CREATE INDEX runs_changed_by_state       ON runs (state, changed_at) WHERE parent = '';
 CREATE INDEX runs_changed_by_unit_state  ON runs (unit, state, changed_at) WHERE parent = '';
 CREATE INDEX runs_changed_by_maker_state ON runs (made_by, state, changed_at) WHERE made_by <> '' AND parent = '';
+-- Without teams, these are empty.
+CREATE INDEX runs_by_team               ON runs (team, created_at) WHERE team <> 'default';
+CREATE INDEX runs_roots_by_team         ON runs (team, created_at) WHERE team <> 'default' AND parent = '';
+CREATE INDEX runs_changed_by_team_state ON runs (team, state, changed_at) WHERE team <> 'default' AND parent = '';
 
 -- Large and seldom wanted: beside the rows, so that they don't slow a list or a save.
 CREATE TABLE inputs (
@@ -119,24 +123,12 @@ CREATE TABLE changes (
 
 -- How many runs that nobody called there are, kept by the triggers, so that nobody has to count.
 CREATE TABLE run_counts (
+  team  TEXT    NOT NULL,
   unit  TEXT    NOT NULL,
   state TEXT    NOT NULL,
   runs  INTEGER NOT NULL,
-  PRIMARY KEY (unit, state)
+  PRIMARY KEY (team, unit, state)
 ) STRICT, WITHOUT ROWID;
-
-CREATE TRIGGER runs_came AFTER INSERT ON runs WHEN NEW.parent = '' BEGIN
-  INSERT INTO run_counts VALUES (NEW.unit, NEW.state, 1) ON CONFLICT (unit, state) DO UPDATE SET runs = runs + 1;
-END;
-
-CREATE TRIGGER runs_moved AFTER UPDATE OF state ON runs WHEN NEW.parent = '' AND OLD.state <> NEW.state BEGIN
-  UPDATE run_counts SET runs = runs - 1 WHERE unit = OLD.unit AND state = OLD.state;
-  INSERT INTO run_counts VALUES (NEW.unit, NEW.state, 1) ON CONFLICT (unit, state) DO UPDATE SET runs = runs + 1;
-END;
-
-CREATE TRIGGER runs_went AFTER DELETE ON runs WHEN OLD.parent = '' BEGIN
-  UPDATE run_counts SET runs = runs - 1 WHERE unit = OLD.unit AND state = OLD.state;
-END;
 
 -- What clients say of their runs. created_at is the run's, so that a list by a value has
 -- its order from the index.
@@ -253,7 +245,9 @@ CREATE TABLE schedules (
   fired         INTEGER NOT NULL, -- how many occurrences it has had
   created_at    INTEGER NOT NULL,
   changed_at    INTEGER NOT NULL,
-  private       BLOB
+  private       BLOB,
+  team          TEXT    NOT NULL DEFAULT 'default', -- that owns it
+  made_by       TEXT    NOT NULL DEFAULT '' -- as of runs
 ) STRICT;
 
 CREATE TABLE occurrences (
@@ -343,7 +337,7 @@ CREATE TABLE feed (
   root    TEXT NOT NULL DEFAULT '',
   state   TEXT NOT NULL DEFAULT '', -- of a unit: its version; 'gone' of what was removed
   outcome TEXT NOT NULL DEFAULT '',
-  team    TEXT NOT NULL DEFAULT '', -- of a unit: none
+  team    TEXT NOT NULL DEFAULT '', -- of a unit of the operator's: none
   made_by TEXT NOT NULL DEFAULT '',
   UNIQUE (noun, id)
 ) STRICT;
@@ -364,6 +358,19 @@ CREATE TRIGGER runs_fed_last BEFORE DELETE ON runs BEGIN
   SELECT 'question', id, OLD.unit, OLD.id, OLD.root, 'gone', OLD.team, OLD.made_by FROM questions WHERE run = OLD.seq;
   INSERT OR REPLACE INTO feed (noun, id, unit, parent, root, state, outcome, team, made_by)
   VALUES ('run', OLD.id, OLD.unit, OLD.parent, OLD.root, 'gone', OLD.outcome, OLD.team, OLD.made_by);
+END;
+
+CREATE TRIGGER runs_came AFTER INSERT ON runs WHEN NEW.parent = '' BEGIN
+  INSERT INTO run_counts VALUES (NEW.team, NEW.unit, NEW.state, 1) ON CONFLICT (team, unit, state) DO UPDATE SET runs = runs + 1;
+END;
+
+CREATE TRIGGER runs_moved AFTER UPDATE OF state ON runs WHEN NEW.parent = '' AND OLD.state <> NEW.state BEGIN
+  UPDATE run_counts SET runs = runs - 1 WHERE team = OLD.team AND unit = OLD.unit AND state = OLD.state;
+  INSERT INTO run_counts VALUES (NEW.team, NEW.unit, NEW.state, 1) ON CONFLICT (team, unit, state) DO UPDATE SET runs = runs + 1;
+END;
+
+CREATE TRIGGER runs_went AFTER DELETE ON runs WHEN OLD.parent = '' BEGIN
+  UPDATE run_counts SET runs = runs - 1 WHERE team = OLD.team AND unit = OLD.unit AND state = OLD.state;
 END;
 
 CREATE TRIGGER questions_fed AFTER INSERT ON questions BEGIN

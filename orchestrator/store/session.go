@@ -13,7 +13,8 @@ type Session struct {
 	ID        string
 	Unit      string
 	Version   string // of the unit
-	MadeBy    string // the name of the token with which it was made; "" for none. Insert alone writes it
+	Team      string // that owns it; "" is access.DefaultTeam. Insert alone writes it, and MadeBy
+	MadeBy    string // the name of the token with which it was made; "" for none
 	Turns     int    // how many it has had
 	Closed    bool   // there will be no further turn
 	Reason    string // why it is closed
@@ -28,12 +29,12 @@ type Sessions struct{ core *core }
 // Insert stores a new session. If its id exists already, the error is a Conflict fault.
 func (s *Sessions) Insert(ctx context.Context, session Session) error {
 	return s.core.change(ctx, "insert session", func(ctx context.Context, tx *transaction) error {
-		const insert = `INSERT INTO sessions (id, unit, version, made_by, turns, closed, reason, created_at, used_at,
-			private)
-			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING`
+		const insert = `INSERT INTO sessions (id, unit, version, team, made_by, turns, closed, reason, created_at,
+			used_at, private)
+			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING`
 		return tx.change(ctx, fault.New(fault.Conflict, "there is a session %.64s already", session.ID), insert,
-			session.ID, session.Unit, session.Version, session.MadeBy, session.Turns, session.Closed, session.Reason,
-			nanos(session.CreatedAt), nanos(session.UsedAt), session.Private)
+			session.ID, session.Unit, session.Version, teamOf(session.Team), session.MadeBy, session.Turns,
+			session.Closed, session.Reason, nanos(session.CreatedAt), nanos(session.UsedAt), session.Private)
 	})
 }
 
@@ -78,11 +79,12 @@ func countTurn(ctx context.Context, tx *transaction, r Run) error {
 		r.Session)
 }
 
-const selectSession = "SELECT seq, id, unit, version, made_by, turns, closed, reason, created_at, used_at, private " +
-	"FROM sessions"
+const selectSession = "SELECT seq, id, unit, version, team, made_by, turns, closed, reason, created_at, used_at, " +
+	"private FROM sessions"
 
 func scanSession(row scanner, s *Session) error {
-	return row.Scan(&s.Seq, &s.ID, &s.Unit, &s.Version, &s.MadeBy, &s.Turns, &s.Closed, &s.Reason, stamp{&s.CreatedAt},
+	return row.Scan(&s.Seq, &s.ID, &s.Unit, &s.Version, &s.Team, &s.MadeBy, &s.Turns, &s.Closed, &s.Reason,
+		stamp{&s.CreatedAt},
 		stamp{&s.UsedAt}, &s.Private)
 }
 
@@ -99,11 +101,11 @@ func UnknownSession(id string) error {
 
 // SessionFilter selects sessions.
 type SessionFilter struct {
-	Unit   string // "": of all
-	Open   bool   // only those that aren't closed
-	MadeBy string // the name of the token with which they were made; "": any
-	After  int64  // only those with a smaller Seq; 0: from the newest on
-	Limit  int    // at most 1000; 0 is 1000
+	Unit  string // "": of all
+	Open  bool   // only those that aren't closed
+	Owned Owned  // by whom
+	After int64  // only those with a smaller Seq; 0: from the newest on
+	Limit int    // at most 1000; 0 is 1000
 }
 
 // List lists sessions, the newest first.
@@ -112,8 +114,8 @@ func (s *Sessions) List(ctx context.Context, f SessionFilter) ([]Session, error)
 	if f.Unit != "" {
 		text, args = text+" AND unit = ?", append(args, f.Unit)
 	}
-	if f.MadeBy != "" {
-		text, args = text+" AND made_by = ?", append(args, f.MadeBy)
+	if owned := f.Owned.and("sessions"); owned.text != "" {
+		text, args = text+owned.text, append(args, owned.args...)
 	}
 	if f.Open {
 		text += " AND closed = 0"
@@ -126,18 +128,22 @@ func (s *Sessions) List(ctx context.Context, f SessionFilter) ([]Session, error)
 const spentSessions = ` FROM sessions WHERE closed = 1 AND used_at < ?
 	AND NOT EXISTS (SELECT 1 FROM runs WHERE runs.session = sessions.id AND runs.session <> '' AND NOT runs.finished)`
 
-// Forget removes closed sessions that were last used before a time and whose turns are
+// Forget removes closed sessions of somebody that were last used before a time and whose turns are
 // over, and returns how many. Their runs stay.
-func (s *Sessions) Forget(ctx context.Context, before time.Time) (removed int64, err error) {
+func (s *Sessions) Forget(ctx context.Context, owned Owned, before time.Time) (removed int64, err error) {
 	err = s.core.change(ctx, "forget sessions", func(ctx context.Context, tx *transaction) (err error) {
-		removed, err = tx.rows(ctx, "DELETE"+spentSessions, nanos(before))
+		narrowed := owned.and("sessions")
+		removed, err = tx.rows(ctx, "DELETE"+spentSessions+narrowed.text,
+			append([]any{nanos(before)}, narrowed.args...)...)
 		return err
 	})
 	return removed, err
 }
 
 // Spent returns how many sessions Forget would remove.
-func (s *Sessions) Spent(ctx context.Context, before time.Time) (n int64, err error) {
-	err = s.core.readers.QueryRowContext(ctx, "SELECT count(*)"+spentSessions, nanos(before)).Scan(&n)
+func (s *Sessions) Spent(ctx context.Context, owned Owned, before time.Time) (n int64, err error) {
+	narrowed := owned.and("sessions")
+	err = s.core.readers.QueryRowContext(ctx, "SELECT count(*)"+spentSessions+narrowed.text,
+		append([]any{nanos(before)}, narrowed.args...)...).Scan(&n)
 	return n, s.core.explain(ctx, "count sessions", err)
 }

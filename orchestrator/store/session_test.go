@@ -10,7 +10,7 @@ import (
 )
 
 func aSession(id string) Session {
-	return Session{ID: id, Unit: "talker", Version: "v1", CreatedAt: epoch, UsedAt: epoch, Private: []byte(`{"n":0}`)}
+	return Session{ID: id, Unit: "talker", Team: "default", Version: "v1", CreatedAt: epoch, UsedAt: epoch, Private: []byte(`{"n":0}`)}
 }
 
 func TestASessionIsKeptWithTheEventsOfItsTurn(t *testing.T) {
@@ -123,20 +123,20 @@ func TestSessionsAreListedNewestFirstAndClosedOnesForgotten(t *testing.T) {
 	turn := aRun(0)
 	turn.Session, turn.Turn, turn.CreatedAt = "s2", 1, epoch
 	must(t, s.Runs.Insert(t.Context(), turn, Key{}))
-	if n, err := s.Sessions.Forget(t.Context(), epoch.Add(time.Hour)); err != nil || n != 0 {
+	if n, err := s.Sessions.Forget(t.Context(), Owned{}, epoch.Add(time.Hour)); err != nil || n != 0 {
 		t.Errorf("forgot %d whose turn goes on, %v", n, err)
 	}
-	if n, err := s.Sessions.Spent(t.Context(), epoch.Add(time.Hour)); err != nil || n != 0 {
+	if n, err := s.Sessions.Spent(t.Context(), Owned{}, epoch.Add(time.Hour)); err != nil || n != 0 {
 		t.Errorf("would forget %d whose turn goes on, %v", n, err)
 	}
 	turn.Finished, turn.FinishedAt = true, epoch
 	must(t, s.Runs.Save(t.Context(), turn))
 	for before, want := range map[time.Time]int64{epoch.Add(time.Hour): 1, epoch.Add(-time.Hour): 0} {
-		if n, err := s.Sessions.Spent(t.Context(), before); err != nil || n != want {
+		if n, err := s.Sessions.Spent(t.Context(), Owned{}, before); err != nil || n != want {
 			t.Errorf("would forget %d that weren't used since %s, %v", n, before, err)
 		}
 	}
-	if n, err := s.Sessions.Forget(t.Context(), epoch.Add(time.Hour)); err != nil || n != 1 {
+	if n, err := s.Sessions.Forget(t.Context(), Owned{}, epoch.Add(time.Hour)); err != nil || n != 1 {
 		t.Errorf("forgot %d, %v", n, err)
 	}
 	if _, err := s.Sessions.Get(t.Context(), "s2"); !fault.Is(err, fault.NotFound) {

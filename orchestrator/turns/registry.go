@@ -1,6 +1,7 @@
 package turns
 
 import (
+	"context"
 	"errors"
 	"log/slog"
 	"maps"
@@ -117,11 +118,11 @@ func (r *Registry) All() []*Session {
 }
 
 // OpenOf counts the sessions with a unit that aren't closed.
-func (r *Registry) OpenOf(unit string) (n int) {
+func (r *Registry) OpenOf(ctx context.Context, unit string) (n int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, s := range r.known {
-		if s.row.Unit == unit && !s.row.Closed {
+		if s.row.Unit == unit && !s.row.Closed && sees(ctx, s.row) {
 			n++
 		}
 	}
@@ -131,7 +132,8 @@ func (r *Registry) OpenOf(unit string) (n int) {
 // Show returns a stored session as clients see it.
 func (r *Registry) Show(row store.Session) api.Session {
 	shown := api.Session{
-		ID: row.ID, Unit: row.Unit, Version: row.Version, By: row.MadeBy, State: api.SessionOpen, Reason: row.Reason,
+		ID: row.ID, Unit: row.Unit, Version: row.Version, By: row.MadeBy, Owner: api.OwnerOf(row.Team, row.MadeBy),
+		State: api.SessionOpen, Reason: row.Reason,
 		Turns:     row.Turns,
 		CreatedAt: row.CreatedAt, UsedAt: row.UsedAt,
 	}

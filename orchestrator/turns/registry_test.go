@@ -12,6 +12,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/agent-on-demand/aod/internal/testing/trusted"
+
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/agent-on-demand/aod/api"
@@ -87,7 +89,7 @@ func (h *house) rests(t *testing.T, resumes bool) *Session {
 	t.Helper()
 	s := h.session(t, "talk", run.SessionTerms{Idle: time.Minute, Resumes: resumes})
 	admit(t, s, "first")
-	if _, err := s.Await(t.Context(), "first"); err != nil {
+	if _, err := s.Await(trusted.Context(t), "first"); err != nil {
 		t.Fatal(err)
 	}
 	s.Leave("first")
@@ -100,13 +102,13 @@ func TestATurnWaitsForTheTurnBefore(t *testing.T) {
 		s := h.session(t, "talk", run.SessionTerms{})
 		admit(t, s, "first")
 		admit(t, s, "second")
-		if _, err := s.Await(t.Context(), "first"); err != nil {
+		if _, err := s.Await(trusted.Context(t), "first"); err != nil {
 			t.Fatal(err)
 		}
 		s.Keep([]byte(`"of the first"`))
 		heard := make(chan string, 1)
 		go func() {
-			saved, err := s.Await(t.Context(), "second")
+			saved, err := s.Await(trusted.Context(t), "second")
 			heard <- fmt.Sprintf("%s %v", saved, err)
 		}()
 		synctest.Wait()
@@ -130,7 +132,7 @@ func TestATurnThatIsGivenUpWaitsNoLonger(t *testing.T) {
 	s := h.session(t, "talk", run.SessionTerms{})
 	admit(t, s, "first")
 	admit(t, s, "second")
-	ctx, cancel := context.WithCancelCause(t.Context())
+	ctx, cancel := context.WithCancelCause(trusted.Context(t))
 	why := errors.New("nobody wants it any more")
 	cancel(why)
 	if _, err := s.Await(ctx, "second"); !errors.Is(err, why) {
@@ -298,12 +300,12 @@ func TestWhatClientsSeeOfASession(t *testing.T) {
 	}
 	see(api.SessionOpen, false)
 	admit(t, s, "first")
-	_, _ = s.Await(t.Context(), "first")
+	_, _ = s.Await(trusted.Context(t), "first")
 	see(api.SessionBusy, true)
 	s.Leave("first")
 	see(api.SessionOpen, true)
-	if h.OpenOf("echo") != 1 || h.OpenOf("another") != 0 {
-		t.Errorf("open sessions: %d with it, %d with another unit", h.OpenOf("echo"), h.OpenOf("another"))
+	if h.OpenOf(trusted.Context(t), "echo") != 1 || h.OpenOf(trusted.Context(t), "another") != 0 {
+		t.Errorf("open sessions: %d with it, %d with another unit", h.OpenOf(trusted.Context(t), "echo"), h.OpenOf(trusted.Context(t), "another"))
 	}
 	h.CloseUnused(time.Now().Add(-time.Hour), "too old")
 	see(api.SessionOpen, true)

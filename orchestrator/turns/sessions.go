@@ -51,7 +51,7 @@ func (s *Sessions) Create(ctx context.Context, name string, files *spool.Spool) 
 	if err != nil {
 		return api.Session{}, err
 	}
-	begun, err := s.begin(u, access.ClientOf(ctx))
+	begun, err := s.begin(u, access.OwnerOf(ctx))
 	if err != nil {
 		return api.Session{}, err
 	}
@@ -68,8 +68,8 @@ func (s *Sessions) Create(ctx context.Context, name string, files *spool.Spool) 
 	return s.registry.Show(row), nil
 }
 
-// begin takes in a session with a unit, made with the token of a name, which isn't stored yet.
-func (s *Sessions) begin(u *unit.Unit, by string) (*Session, error) {
+// begin takes in a session with a unit that belongs to somebody, which isn't stored yet.
+func (s *Sessions) begin(u *unit.Unit, owner access.Owner) (*Session, error) {
 	if err := s.opts.Permits(u); err != nil {
 		return nil, err
 	}
@@ -86,8 +86,7 @@ func (s *Sessions) begin(u *unit.Unit, by string) (*Session, error) {
 	}
 	now := time.Now().UTC()
 	return s.registry.Begin(store.Session{
-		ID: id, Unit: u.Name, Version: u.Version, MadeBy: by, CreatedAt: now,
-		UsedAt: now,
+		ID: id, Unit: u.Name, Version: u.Version, Team: owner.Team, MadeBy: owner.By, CreatedAt: now, UsedAt: now,
 	}, kind, terms)
 }
 
@@ -109,10 +108,15 @@ func (s *Sessions) Get(ctx context.Context, id string) (api.Session, error) {
 // row returns what is stored of a session that the client of ctx may know of.
 func (s *Sessions) row(ctx context.Context, id string) (store.Session, error) {
 	row, err := s.opts.Store.Sessions.Get(ctx, id)
-	if err == nil && !access.Sees(ctx, row.MadeBy) {
+	if err == nil && !sees(ctx, row) {
 		return store.Session{}, store.UnknownSession(id)
 	}
 	return row, err
+}
+
+// sees reports whether the client of ctx may know of a session.
+func sees(ctx context.Context, row store.Session) bool {
+	return access.Sees(ctx, access.Owner{Team: row.Team, By: row.MadeBy})
 }
 
 // Filter selects sessions.
@@ -130,8 +134,7 @@ func (s *Sessions) List(ctx context.Context, f Filter) (api.SessionPage, error) 
 		return api.SessionPage{}, err
 	}
 	rows, err := s.opts.Store.Sessions.List(ctx, store.SessionFilter{
-		Unit: f.Unit, Open: f.Open, MadeBy: access.OnlyOwn(ctx),
-		After: f.After, Limit: limit,
+		Unit: f.Unit, Open: f.Open, Owned: store.OwnedFor(ctx), After: f.After, Limit: limit,
 	})
 	page := api.SessionPage{Sessions: make([]api.Session, 0, len(rows))}
 	for _, row := range rows {
@@ -196,7 +199,7 @@ func (s *Sessions) Choose(ctx context.Context, id, name string) (*Session, *unit
 		return nil, nil, Closed(row)
 	}
 	row := known.Row()
-	if !access.Sees(ctx, row.MadeBy) {
+	if !sees(ctx, row) {
 		return nil, nil, store.UnknownSession(id)
 	}
 	if name != "" && name != row.Unit {
@@ -219,7 +222,7 @@ func (s *Sessions) Choose(ctx context.Context, id, name string) (*Session, *unit
 // of those that are closed.
 func (s *Sessions) Forget(ctx context.Context, before time.Time) error {
 	s.registry.CloseUnused(before, "it wasn't used for as long as runs are kept")
-	_, err := s.opts.Store.Sessions.Forget(ctx, before)
+	_, err := s.opts.Store.Sessions.Forget(ctx, store.Owned{}, before)
 	return err
 }
 

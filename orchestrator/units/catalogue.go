@@ -23,6 +23,8 @@ type Options struct {
 	Feed     *store.Feed // is told of changes
 	Rules    *Rules
 	Switches *Switches
+	// Teams are those that there are beside the default one; nil: there are none.
+	Teams func() []string
 	// Admits returns a fault while nothing may be changed.
 	Admits func(ctx context.Context) error
 	// Status tells what goes on with a unit.
@@ -36,8 +38,9 @@ type Options struct {
 
 // Live is a run that this process leads.
 type Live struct {
-	ID   string
-	Gone <-chan struct{} // closed when the process has nothing more to do with it
+	ID    string
+	Owner access.Owner
+	Gone  <-chan struct{} // closed when the process has nothing more to do with it
 }
 
 // Catalogue has the units of a server. It is safe for concurrent use.
@@ -60,7 +63,7 @@ func New(opts Options) (*Catalogue, error) {
 
 // Get implements run.Units.
 func (c *Catalogue) Get(ctx context.Context, name string) (*unit.Unit, error) {
-	return c.registry.Get(ctx, name)
+	return c.find(ctx, name)
 }
 
 // Version implements run.Units.
@@ -92,8 +95,8 @@ func problemOf(f *fault.Error) *api.UnitProblem {
 	return &api.UnitProblem{Message: f.Msg, Hint: f.Hint, Findings: f.Findings}
 }
 
-// List lists all units, also those that never had a valid version. A client without a token is
-// shown what the operator's directories have, and no uploads.
+// List lists the units that the client of ctx may know of, also those that never had a valid version. A client without
+// a token is shown what the operator's directories have, and no uploads.
 func (c *Catalogue) List(ctx context.Context) ([]api.Unit, error) {
 	listed, err := c.registry.List(ctx)
 	if err != nil {
@@ -101,6 +104,9 @@ func (c *Catalogue) List(ctx context.Context) ([]api.Unit, error) {
 	}
 	infos := make([]api.Unit, 0, len(listed))
 	for _, l := range listed {
+		if l.Unit == nil && !c.isShownBroken(ctx, l) {
+			continue
+		}
 		if l.Unit == nil {
 			infos = append(infos, api.Unit{
 				Name: l.Name, Kind: string(unit.Capsule), Source: "directory",
@@ -109,21 +115,25 @@ func (c *Catalogue) List(ctx context.Context) ([]api.Unit, error) {
 			})
 			continue
 		}
-		if isShown(ctx, l.Unit) {
+		if c.isShown(ctx, l.Unit) {
 			infos = append(infos, c.info(l.Unit))
 		}
 	}
 	return infos, nil
 }
 
-// isShown reports whether the client of ctx may know that there is a unit.
-func isShown(ctx context.Context, u *unit.Unit) bool {
-	return u.Source != unit.FromUpload || !access.IsAnonymous(ctx)
+// isShownBroken is isShown for a unit that never had a valid version, or whose upload is damaged, which may be
+// anybody's.
+func (c *Catalogue) isShownBroken(ctx context.Context, l registry.Listed) bool {
+	if l.Origin == "" {
+		return access.ReachOf(ctx).All
+	}
+	return c.opts.Rules.Shown(ctx, l.Name, "")
 }
 
 // Show returns one unit with its contract.
 func (c *Catalogue) Show(ctx context.Context, name string) (api.Unit, error) {
-	u, err := c.registry.Get(ctx, name)
+	u, err := c.find(ctx, name)
 	if err != nil {
 		return api.Unit{}, err
 	}
@@ -159,7 +169,7 @@ func (c *Catalogue) withSchemas(u *unit.Unit) (api.Unit, error) {
 
 // Schema returns a unit's schema.json byte for byte.
 func (c *Catalogue) Schema(ctx context.Context, name string) ([]byte, error) {
-	u, err := c.registry.Get(ctx, name)
+	u, err := c.find(ctx, name)
 	if err != nil {
 		return nil, err
 	}
@@ -175,7 +185,8 @@ const (
 func (c *Catalogue) info(u *unit.Unit) api.Unit {
 	info := api.Unit{
 		Name: u.Name, Kind: string(u.Kind), Version: u.Version, Description: u.Description,
-		Source: u.Source, Origin: u.Origin, By: u.By, Since: &u.Since, Problem: problemOf(u.Problem),
+		Source: u.Source, Origin: u.Origin, By: u.By, Owner: api.OwnerOf(u.Team, u.By),
+		Since: &u.Since, Problem: problemOf(u.Problem),
 		Concurrency: c.opts.Rules.concurrencyOf(u), Access: readOnly,
 		Disabled: c.opts.Switches.isOff(u.Name, u.Policy.Disabled),
 	}

@@ -1,6 +1,7 @@
 package units
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -17,19 +18,20 @@ import (
 	"github.com/agent-on-demand/aod/capsule/unit"
 	"github.com/agent-on-demand/aod/internal/access"
 	"github.com/agent-on-demand/aod/orchestrator/run"
+	"github.com/agent-on-demand/aod/orchestrator/store"
 )
 
 // Put takes a unit's directory as a tar, checks it, lets its kind accept it, and makes it
 // the unit's current version. Nothing changes when any of that fails. It reports whether
 // another version was current before.
 func (c *Catalogue) Put(ctx context.Context, name string, archive io.Reader) (api.Unit, bool, error) {
-	return c.put(ctx, name, archive, registry.Upload{By: access.ClientOf(ctx)})
+	return c.put(ctx, name, archive, registry.Upload{})
 }
 
 // Add is Put for a unit that must be new: another upload of its name stays as it is, and the error is an Exists
 // fault. One of the same content is no other one.
 func (c *Catalogue) Add(ctx context.Context, name string, archive io.Reader) (api.Unit, bool, error) {
-	return c.put(ctx, name, archive, registry.Upload{By: access.ClientOf(ctx), OnlyNew: true})
+	return c.put(ctx, name, archive, registry.Upload{OnlyNew: true})
 }
 
 func (c *Catalogue) put(
@@ -38,6 +40,11 @@ func (c *Catalogue) put(
 	if err := c.opts.Admits(ctx); err != nil {
 		return api.Unit{}, false, err
 	}
+	name, team, err := c.toPut(ctx, name)
+	if err != nil {
+		return api.Unit{}, false, err
+	}
+	how.By, how.Team = access.ClientOf(ctx), team
 	u, created, err := c.registry.Put(ctx, name, archive, how)
 	c.callers.forget()
 	if err != nil {
@@ -80,7 +87,7 @@ func (c *Catalogue) describer(u *unit.Unit) (run.Describer, error) {
 // StdinLimit returns how many bytes an Agentic Unit takes on stdin. The error is an Input
 // fault for a unit of another kind, which takes none.
 func (c *Catalogue) StdinLimit(ctx context.Context, name string) (int64, error) {
-	u, err := c.registry.Get(ctx, name)
+	u, err := c.find(ctx, name)
 	if err != nil {
 		return 0, err
 	}
@@ -95,7 +102,7 @@ func (c *Catalogue) StdinLimit(ctx context.Context, name string) (int64, error) 
 // Card returns the model card of an Agentic Unit as its program printed it. For a unit of
 // another kind the error is an Input fault; if the program prints no card, a Capsule fault.
 func (c *Catalogue) Card(ctx context.Context, name string) (json.RawMessage, error) {
-	u, err := c.registry.Get(ctx, name)
+	u, err := c.find(ctx, name)
 	if err != nil {
 		return nil, err
 	}
@@ -111,24 +118,31 @@ func (c *Catalogue) Card(ctx context.Context, name string) (json.RawMessage, err
 // Disabled fault. It stays off when the server is started again. Runs that go on or wait aren't
 // touched.
 func (c *Catalogue) Disable(ctx context.Context, name string) (api.Unit, error) {
-	return c.switchUnit(ctx, name, func() error { return c.opts.Switched.Disable(ctx, name, time.Now().UTC()) })
+	return c.switchUnit(ctx, name, func(name string) error {
+		return c.opts.Switched.Disable(ctx, name, time.Now().UTC())
+	})
 }
 
 // Enable switches a unit on, whatever its directory says.
 func (c *Catalogue) Enable(ctx context.Context, name string) (api.Unit, error) {
-	return c.switchUnit(ctx, name, func() error { return c.opts.Switched.Enable(ctx, name) })
+	return c.switchUnit(ctx, name, func(name string) error { return c.opts.Switched.Enable(ctx, name) })
 }
 
-func (c *Catalogue) switchUnit(ctx context.Context, name string, stored func() error) (api.Unit, error) {
+func (c *Catalogue) switchUnit(
+	ctx context.Context, name string, stored func(name string) error,
+) (_ api.Unit, err error) {
 	if err := c.opts.Admits(ctx); err != nil {
 		return api.Unit{}, err
 	}
-	if _, err := c.registry.Get(ctx, name); err != nil {
+	if _, err := c.find(ctx, name); err != nil {
+		return api.Unit{}, err
+	}
+	if name, err = c.owned(ctx, name); err != nil {
 		return api.Unit{}, err
 	}
 	c.opts.Switches.changing.Lock()
 	defer c.opts.Switches.changing.Unlock()
-	if err := stored(); err != nil {
+	if err := stored(name); err != nil {
 		return api.Unit{}, err
 	}
 	if err := c.Restore(ctx); err != nil {
@@ -148,8 +162,9 @@ func (c *Catalogue) Restore(ctx context.Context) error {
 
 // Idle returns a unit when nothing of it runs or waits, or as it stands when ctx ends.
 func (c *Catalogue) Idle(ctx context.Context, name string) (api.Unit, error) {
-	for ctx.Err() == nil {
-		going := c.opts.Live(name)
+	u, err := c.find(ctx, name)
+	for err == nil && ctx.Err() == nil {
+		going := c.opts.Live(u.Name)
 		if len(going) == 0 {
 			break
 		}
@@ -163,13 +178,19 @@ func (c *Catalogue) Idle(ctx context.Context, name string) (api.Unit, error) {
 
 // Versions lists the versions of a unit that are kept, the newest first.
 func (c *Catalogue) Versions(ctx context.Context, name string) ([]api.UnitVersion, error) {
+	name, err := c.known(ctx, name)
+	if err != nil {
+		return nil, err
+	}
 	kept, err := c.registry.Versions(ctx, name)
 	if err != nil {
 		return nil, err
 	}
 	versions := make([]api.UnitVersion, 0, len(kept))
 	for _, v := range kept {
-		versions = append(versions, api.UnitVersion(v))
+		versions = append(versions, api.UnitVersion{
+			Version: v.Version, Source: v.Source, Origin: v.Origin, By: v.By, Since: v.Since, Current: v.Current,
+		})
 	}
 	return versions, nil
 }
@@ -179,6 +200,10 @@ func (c *Catalogue) Versions(ctx context.Context, name string) ([]api.UnitVersio
 // of a directory.
 func (c *Catalogue) Rollback(ctx context.Context, name, version string) (api.Unit, error) {
 	if err := c.opts.Admits(ctx); err != nil {
+		return api.Unit{}, err
+	}
+	name, err := c.owned(ctx, name)
+	if err != nil {
 		return api.Unit{}, err
 	}
 	u, err := c.registry.Rollback(ctx, name, version)
@@ -193,15 +218,18 @@ func (c *Catalogue) Rollback(ctx context.Context, name, version string) (api.Uni
 // Remove removes an uploaded unit: no new run gets it. While runs of it go on or wait, the
 // error is a Conflict fault that names them; with force it isn't, and they go on to their end
 // with the version that they have.
-func (c *Catalogue) Remove(ctx context.Context, name string, force bool) error {
+func (c *Catalogue) Remove(ctx context.Context, name string, force bool) (err error) {
 	if err := c.opts.Admits(ctx); err != nil {
+		return err
+	}
+	if name, err = c.owned(ctx, name); err != nil {
 		return err
 	}
 	if err := c.registry.Removable(ctx, name); err != nil {
 		return err
 	}
 	if live := c.opts.Live(name); len(live) > 0 && !force {
-		return hasRuns(name, live)
+		return hasRuns(ctx, name, live)
 	}
 	if err := c.registry.Remove(ctx, name); err != nil {
 		return err
@@ -226,16 +254,18 @@ func (c *Catalogue) Tell(ctx context.Context) {
 }
 
 // marksOf returns what changes with a unit, by its name.
-func marksOf(listed []registry.Listed) map[string]string {
-	marks := map[string]string{}
+func marksOf(listed []registry.Listed) map[string]store.UnitMark {
+	marks := map[string]store.UnitMark{}
 	for _, l := range listed {
+		mark := marks[l.Name]
 		if l.Unit != nil {
-			marks[l.Name] = l.Unit.Version
+			mark = store.UnitMark{Mark: l.Unit.Version, Team: l.Unit.Team}
 		}
 		if l.Problem != nil {
 			digest := sha256.Sum256(fmt.Append(nil, l.Problem.Msg, l.Problem.Findings))
-			marks[l.Name] += " " + hex.EncodeToString(digest[:8])
+			mark.Mark += " " + hex.EncodeToString(digest[:8])
 		}
+		marks[l.Name] = mark
 	}
 	return marks
 }
@@ -243,13 +273,16 @@ func marksOf(listed []registry.Listed) map[string]string {
 // namedRuns is how many runs an error names.
 const namedRuns = 5
 
-func hasRuns(name string, live []Live) error {
+// hasRuns names the runs that the client of ctx may know of.
+func hasRuns(ctx context.Context, name string, live []Live) error {
 	var ids []string
 	for _, l := range live {
-		ids = append(ids, l.ID)
+		if len(ids) < namedRuns && access.Sees(ctx, l.Owner) {
+			ids = append(ids, l.ID)
+		}
 	}
-	listed := strings.Join(ids[:min(len(ids), namedRuns)], ", ")
-	if more := len(ids) - namedRuns; more > 0 {
+	listed := cmp.Or(strings.Join(ids, ", "), "those of others")
+	if more := len(live) - len(ids); more > 0 && len(ids) > 0 {
 		return fault.New(fault.Conflict, "the unit %s has runs that go on or wait: %s and %d more", name, listed, more).
 			WithHint(hasRunsHint, name)
 	}
@@ -270,10 +303,7 @@ type Terms struct {
 
 // Terms returns those of a unit, or a NotFound fault: also of one that isn't among Units.
 func (c *Catalogue) Terms(ctx context.Context, name string) (Terms, error) {
-	u, err := c.registry.Get(ctx, name)
-	if err == nil && !isShown(ctx, u) {
-		err = fault.New(fault.NotFound, "there is no unit %s", fault.Quote(name))
-	}
+	u, err := c.find(ctx, name)
 	if err != nil {
 		return Terms{}, err
 	}

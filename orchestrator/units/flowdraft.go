@@ -11,13 +11,12 @@ import (
 	"github.com/agent-on-demand/aod/capsule/flow"
 	"github.com/agent-on-demand/aod/capsule/registry"
 	"github.com/agent-on-demand/aod/capsule/unit"
-	"github.com/agent-on-demand/aod/internal/access"
 )
 
 // Draft shows a text as if it were that of a flow in its newest state, with the findings that it would have there. Of a
 // text that can't be read there is no graph. Nothing is stored.
 func (c *Catalogue) Draft(ctx context.Context, name string, text []byte) (api.UnitFlow, *flow.Flow, error) {
-	u, err := c.registry.Get(ctx, name)
+	u, err := c.find(ctx, name)
 	if fault.Is(err, fault.Capsule) || err == nil && u.Problem != nil {
 		broken, err := c.broken(ctx, name)
 		if err != nil {
@@ -49,8 +48,9 @@ func (c *Catalogue) draft(
 	if of.Flow == nil {
 		return api.UnitFlow{}, nil, noFlow(as.Name)
 	}
+	of.Name = as.Name
 	u := unit.Of(of)
-	u.Source, u.Version = as.Source, as.Version
+	u.Source, u.Version, u.Team = as.Source, as.Version, as.Team
 	c.opts.Rules.Govern(u)
 	return c.checked(ctx, u, of, text)
 }
@@ -59,7 +59,7 @@ func (c *Catalogue) draft(
 // that it comes from must be the current one, or the error is a Conflict fault, unless the text is already saved. It is
 // a Capsule fault for a text with errors, also with such as an upload isn't refused for.
 func (c *Catalogue) PutFlow(ctx context.Context, name, from string, text []byte) (api.Unit, error) {
-	u, err := c.registry.Version(ctx, name, from)
+	u, err := c.version(ctx, name, from)
 	if err != nil {
 		return api.Unit{}, err
 	}
@@ -82,7 +82,7 @@ func (c *Catalogue) PutFlow(ctx context.Context, name, from string, text []byte)
 	archive, w := io.Pipe()
 	var writer sync.WaitGroup
 	writer.Go(func() { _ = w.CloseWithError(files.WriteWith(w, flow.FileName, text)) })
-	made, _, err := c.put(ctx, name, archive, registry.Upload{By: access.ClientOf(ctx), Onto: from})
+	made, _, err := c.put(ctx, u.Name, archive, registry.Upload{Onto: from})
 	_ = archive.Close() // ends a writer that wasn't read to its end; it never fails
 	writer.Wait()
 	return made, err

@@ -20,6 +20,7 @@ type Settings struct {
 	Concurrency int           // runs at once
 	Queue       int           // runs that may wait
 	QueueWait   time.Duration // for which one may wait
+	Teams       []string      // that may run it, beside the one to which it belongs; none: of a directory, all
 }
 
 // Rules are what the operator says of units, of all and of each.

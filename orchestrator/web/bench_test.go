@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agent-on-demand/aod/internal/testing/trusted"
+
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/heapprofiler"
 	cdppage "github.com/chromedp/cdproto/page"
@@ -159,10 +161,10 @@ func (p *page) mapped(items, calls int) (id string) {
 	p.t.Helper()
 	list, err := json.Marshal(make([]int, items))
 	must(p.t, err)
-	record, _, err := p.svc.Submit(p.t.Context(), spool.Submission{Unit: "many", Input: []byte(`{"list": ` + string(list) + `}`)})
+	record, _, err := p.svc.Submit(trusted.Context(p.t), spool.Submission{Unit: "many", Input: []byte(`{"list": ` + string(list) + `}`)})
 	must(p.t, err)
 	testkit.Eventually(p.t, "so many calls", func() bool {
-		tree, err := p.svc.Runs.Tree(p.t.Context(), record.ID)
+		tree, err := p.svc.Runs.Tree(trusted.Context(p.t), record.ID)
 		must(p.t, err)
 		return len(tree.Calls) == calls
 	})

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agent-on-demand/aod/internal/testing/trusted"
+
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/log"
@@ -82,7 +84,7 @@ func theBrowser(t testing.TB) context.Context {
 func newTab(t testing.TB, p *page) *tab {
 	t.Helper()
 	b := openTab(theBrowser(t), t, p, chromedp.WithNewBrowserContext())
-	session, err := p.svc.Signins.Begin(t.Context(), token)
+	session, err := p.svc.Signins.Begin(trusted.Context(t), token)
 	must(t, err)
 	at, err := url.Parse(p.url + "/ui")
 	must(t, err)

@@ -121,7 +121,7 @@ func (p chats) exist(ctx context.Context) bool {
 	if last != 0 && now-last < int64(chatsKnown) || !p.chatsAt.CompareAndSwap(last, now) {
 		return p.hasChats.Load()
 	}
-	some, err := p.svc.Sessions.List(access.WithClient(ctx, ""), turns.Filter{Limit: 1})
+	some, err := p.svc.Sessions.List(access.WithServer(ctx), turns.Filter{Limit: 1})
 	has := len(some.Sessions) > 0
 	if err == nil && !has {
 		var names []string

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agent-on-demand/aod/internal/testing/trusted"
+
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/internal/access"
 )
@@ -35,7 +37,7 @@ func (p *page) say(path string, parts ...string) answer {
 		_, _ = into.Write([]byte(parts[i+1]))
 	}
 	must(p.t, w.Close())
-	r, err := http.NewRequestWithContext(p.t.Context(), http.MethodPost, p.url+path, &body)
+	r, err := http.NewRequestWithContext(trusted.Context(p.t), http.MethodPost, p.url+path, &body)
 	must(p.t, err)
 	r.Header.Set("Content-Type", w.FormDataContentType())
 	return p.do(r)
@@ -62,7 +64,7 @@ func TestAChat(t *testing.T) {
 		p.say(at, "key", "k", "message", "<b>hello</b>\r\nthere", "file:files@", "", "file:files@../a.txt", "x").leads(t, strings.TrimPrefix(to, "chat/")+"#say")
 	}
 	var last api.Record
-	page, err := p.svc.Runs.List(t.Context(), api.Filter{Session: strings.TrimPrefix(to, "chat/")})
+	page, err := p.svc.Runs.List(trusted.Context(t), api.Filter{Session: strings.TrimPrefix(to, "chat/")})
 	must(t, err)
 	if len(page.Runs) != 1 {
 		t.Fatalf("turns: %+v", page.Runs)

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agent-on-demand/aod/internal/testing/trusted"
+
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/orchestrator/spool"
 )
@@ -15,7 +17,7 @@ func TestARunIsComparedWithAnother(t *testing.T) {
 	first := p.ran("", "<b>old</b>")
 	p.get("/ui/runs/"+first).wants(t, 200, `href="../runs/`+first+`/compare"`)
 	p.get("/ui/runs/"+first+"/compare").wants(t, 200, "Its unit has no earlier run")
-	again, _, err := p.svc.Rerun(t.Context(), first, "", api.Rerun{})
+	again, _, err := p.svc.Rerun(trusted.Context(t), first, "", api.Rerun{})
 	must(t, err)
 	p.ended(again.ID)
 	failed := p.ran("fail", "new")
@@ -50,7 +52,7 @@ func TestWhatIsComparedIsBounded(t *testing.T) {
 		}
 		input, err := json.Marshal(map[string]any{"n": many})
 		must(t, err)
-		record, _, err := p.svc.Submit(t.Context(), spool.Submission{Unit: "lists", Input: input})
+		record, _, err := p.svc.Submit(trusted.Context(t), spool.Submission{Unit: "lists", Input: input})
 		must(t, err)
 		id = record.ID
 		p.ended(id)

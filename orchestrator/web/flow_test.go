@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agent-on-demand/aod/internal/testing/trusted"
+
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/internal/access"
 	"github.com/agent-on-demand/aod/orchestrator/records"
@@ -36,7 +38,7 @@ func flowFiles(name, text string) map[string]string {
 // flows runs a flow to its end.
 func (p *page) flows(unit, input string) api.Record {
 	p.t.Helper()
-	record, _, err := p.svc.Submit(p.t.Context(), spool.Submission{Unit: unit, Input: json.RawMessage(input)})
+	record, _, err := p.svc.Submit(trusted.Context(p.t), spool.Submission{Unit: unit, Input: json.RawMessage(input)})
 	must(p.t, err)
 	return p.ended(record.ID)
 }
@@ -78,12 +80,12 @@ func TestAFlowIsRunAgainFromTheStepThatFailed(t *testing.T) {
 	if again.Outcome != api.Success || again.RerunOf != failed.ID {
 		t.Fatalf("%+v", again)
 	}
-	state, err := p.svc.Flows.State(t.Context(), again.ID)
+	state, err := p.svc.Flows.State(trusted.Context(t), again.ID)
 	must(t, err)
 	if got := string(state.State); got != `{"do":"say","got":"hello","more":[1],"note":"kept","topic":"hello"}` {
 		t.Errorf("the state is %s", got)
 	}
-	steps, err := p.svc.Flows.Steps(t.Context(), again.ID, records.StepFilter{})
+	steps, err := p.svc.Flows.Steps(trusted.Context(t), again.ID, records.StepFilter{})
 	must(t, err)
 	if first := steps.Steps[0]; first.Address != "one" || first.Began.After(failed.CreatedAt.Add(failed.FinishedAt.Sub(failed.CreatedAt))) {
 		t.Errorf("the first step isn't taken over: %+v", first)
@@ -164,7 +166,7 @@ nodes:
   both: {branches: {a: {run: actor, with: {do: wait}}, b: {ask: "Is it good?"}}, next: after}
   after: {}
 `)).signIn()
-	record, _, err := p.svc.Submit(t.Context(), spool.Submission{Unit: "slow", Input: json.RawMessage(`{}`)})
+	record, _, err := p.svc.Submit(trusted.Context(t), spool.Submission{Unit: "slow", Input: json.RawMessage(`{}`)})
 	must(t, err)
 	want := map[string]string{"both": "", "both/a": "run", "both/b": "ask", "after": "none"}
 	p.until(record.ID, func(r api.Record) bool {

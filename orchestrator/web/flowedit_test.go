@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agent-on-demand/aod/internal/testing/trusted"
+
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
@@ -38,7 +40,7 @@ func (p *page) uploads(text string) string {
 		must(p.t, err)
 	}
 	must(p.t, w.Close())
-	made, _, err := p.svc.Units.Put(p.t.Context(), "sent", &b)
+	made, _, err := p.svc.Units.Put(trusted.Context(p.t), "sent", &b)
 	must(p.t, err)
 	return made.Version
 }
@@ -46,7 +48,7 @@ func (p *page) uploads(text string) string {
 // versions are those of the unit that uploads makes, the newest first.
 func (p *page) versions() []api.UnitVersion {
 	p.t.Helper()
-	all, err := p.svc.Units.Versions(p.t.Context(), "sent")
+	all, err := p.svc.Units.Versions(trusted.Context(p.t), "sent")
 	must(p.t, err)
 	return all
 }
@@ -112,7 +114,7 @@ func TestAnEditedFlowIsSavedAsANewVersion(t *testing.T) {
 		t.Fatalf("its versions are %+v", all)
 	}
 	second := all[0].Version
-	flow, _, err := p.svc.Units.Flow(t.Context(), "sent", "")
+	flow, _, err := p.svc.Units.Flow(trusted.Context(t), "sent", "")
 	if must(t, err); flow.Text != edited || flow.Version != second {
 		t.Errorf("version %s has %q", flow.Version, flow.Text)
 	}
@@ -136,7 +138,7 @@ func TestAnEditedFlowIsSavedAsANewVersion(t *testing.T) {
 		p.post(editAt, "do", "save", "from", "../../x", "text", mine).wants(t, 404, "Nothing was saved")
 	})
 	t.Run("not after the unit has gone", func(t *testing.T) {
-		must(t, p.svc.Units.Remove(t.Context(), "sent", true))
+		must(t, p.svc.Units.Remove(trusted.Context(t), "sent", true))
 		p.post(editAt, "do", "save", "from", second, "text", sentFlow).wants(t, 409, "Nothing was saved", "says it")
 	})
 	if got := p.versions(); len(got) != 2 {
@@ -279,7 +281,7 @@ nodes:
 	fill("one", "fields", "v:", "run: actor", "v:/run", "other").wants(t, 200, "Nothing was changed: the fields were filled in, and the YAML as well")
 	fill("one", "save", "v:", "a: [").wants(t, 422, "Nothing was saved")
 	fill("one", "save", "v:/with/say", "bye").leads(t, "../flow")
-	if flow, _, err := p.svc.Units.Flow(t.Context(), "sent", ""); err != nil || flow.Text != strings.Replace(text, "hello", "bye", 1) {
+	if flow, _, err := p.svc.Units.Flow(trusted.Context(t), "sent", ""); err != nil || flow.Text != strings.Replace(text, "hello", "bye", 1) {
 		t.Errorf("saved with a field that was filled in, it is %s", flow.Text)
 	}
 	p.post(editAt, "do", "fields", "at", "/nowhere", "v:/x", "1", "text", text, "node", "one").wants(t, 200, "Nothing was changed", "change it in the text")

@@ -17,6 +17,8 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/agent-on-demand/aod/internal/testing/trusted"
+
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/internal/access"
 	"github.com/agent-on-demand/aod/internal/testing/testkit"
@@ -137,7 +139,7 @@ func (p *page) start(address string) {
 		},
 	})
 	must(p.t, err)
-	must(p.t, p.svc.Start(context.WithoutCancel(p.t.Context())))
+	must(p.t, p.svc.Start(context.WithoutCancel(trusted.Context(p.t))))
 	p.web, err = web.New(p.svc, web.Options{Version: "1.2.3", Logger: logger, SignIn: func(ctx context.Context, token string) (signins.Session, error) {
 		return p.api.SignIn(ctx, token)
 	}})
@@ -271,7 +273,7 @@ func fields(form ...string) url.Values {
 
 func (p *page) request(method, path string, form url.Values, headers ...string) *http.Request {
 	p.t.Helper()
-	r, err := http.NewRequestWithContext(p.t.Context(), method, p.url+path, strings.NewReader(form.Encode()))
+	r, err := http.NewRequestWithContext(trusted.Context(p.t), method, p.url+path, strings.NewReader(form.Encode()))
 	must(p.t, err)
 	if form != nil {
 		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
@@ -329,7 +331,7 @@ func (p *page) signIn(scopes ...access.Scope) *page {
 
 func (p *page) newToken(name string, scopes ...access.Scope) string {
 	p.t.Helper()
-	made, err := p.tokens.Add(name, scopes, access.Limits{})
+	made, err := p.tokens.Add(access.Grant{Name: name, Scopes: scopes})
 	must(p.t, err)
 	return made
 }
@@ -339,7 +341,7 @@ func (p *page) submit(do, say string) string {
 	p.t.Helper()
 	input, err := json.Marshal(map[string]string{"do": do, "say": say})
 	must(p.t, err)
-	record, _, err := p.svc.Submit(p.t.Context(), spool.Submission{Unit: "actor", Input: input})
+	record, _, err := p.svc.Submit(trusted.Context(p.t), spool.Submission{Unit: "actor", Input: input})
 	must(p.t, err)
 	return record.ID
 }
@@ -373,7 +375,7 @@ func (p *page) ended(id string) (record api.Record) {
 func (p *page) until(id string, holds func(api.Record) bool) {
 	p.t.Helper()
 	testkit.Eventually(p.t, "what the test waits for", func() bool {
-		r, err := p.svc.Runs.Get(p.t.Context(), id)
+		r, err := p.svc.Runs.Get(trusted.Context(p.t), id)
 		must(p.t, err)
 		return holds(r)
 	})

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agent-on-demand/aod/internal/testing/trusted"
+
 	"github.com/chromedp/cdproto/browser"
 	cdppage "github.com/chromedp/cdproto/page"
 
@@ -158,7 +160,7 @@ func newHostileScene(p *page) *hostileScene {
 	must(p.t, err)
 	open, openQuestion := p.asks(spool.Submission{Unit: "evil", Input: input, Metadata: hostileMetadata()})
 	flow, question := p.asks(spool.Submission{Unit: "evil", Input: input, Context: payloads[1]})
-	must(p.t, p.svc.Questions.Answer(p.t.Context(), question, api.Answer{
+	must(p.t, p.svc.Questions.Answer(trusted.Context(p.t), question, api.Answer{
 		Action: "approve", Form: []byte(`{"why": ` + quoted(all) + `}`), Note: all, By: payloads[2],
 	}))
 	p.ended(flow)
@@ -230,7 +232,7 @@ func (s *hostileScene) writes(files map[string]string) (id string) {
 	say, err := json.Marshal(files)
 	must(s.p.t, err)
 	id = s.p.ran("write", string(say))
-	record, err := s.p.svc.Runs.Get(s.p.t.Context(), id)
+	record, err := s.p.svc.Runs.Get(trusted.Context(s.p.t), id)
 	must(s.p.t, err)
 	if len(record.Files) < len(files)-3 { // some of the names are the same to a file system
 		s.p.t.Fatalf("%d of %d files are there", len(record.Files), len(files))
@@ -261,7 +263,7 @@ func (s *hostileScene) models(id string) {
 		"request": map[string]any{"messages": messages, "tools": tools}, "answer": answer,
 	})
 	must(s.p.t, err)
-	dir, err := s.p.svc.Files.RunDir(s.p.t.Context(), id)
+	dir, err := s.p.svc.Files.RunDir(trusted.Context(s.p.t), id)
 	must(s.p.t, err)
 	must(s.p.t, os.WriteFile(filepath.Join(dir, layout.Transcript), append(line, '\n'), 0o600))
 }
@@ -269,7 +271,7 @@ func (s *hostileScene) models(id string) {
 func (s *hostileScene) schedules() (at string) {
 	s.p.t.Helper()
 	keeper, _ := orchestrator.FeatureOf[*schedules.Scheduler](s.p.svc)
-	_, _, err := keeper.Put(s.p.t.Context(), "evil", api.ScheduleSpec{
+	_, _, err := keeper.Put(trusted.Context(s.p.t), "evil", api.ScheduleSpec{
 		Unit: "actor", Cron: "@yearly", Note: strings.Join(payloads[:8], " "), Input: []byte(`{"say":` + quoted(strings.Join(payloads, "\n")) + `}`),
 	}, nil)
 	must(s.p.t, err)
@@ -421,7 +423,7 @@ func TestDeepAndLongDocumentsAreShortPages(t *testing.T) {
 	deep := func(levels int) string { return strings.Repeat("[", levels) + strings.Repeat("]", levels) }
 	run := p.flows("short", `{"deep": `+deep(60)+`, "long": `+quoted(strings.Repeat(`"`, 100_000))+`}`)
 	asks := p.ran("", strings.Repeat(`"`, 100_000))
-	dir, err := p.svc.Files.RunDir(t.Context(), asks)
+	dir, err := p.svc.Files.RunDir(trusted.Context(t), asks)
 	must(t, err)
 	var lines strings.Builder
 	for n, content := range []string{deep(4000), quoted(strings.Repeat("<", 200<<10)), strings.Repeat(`[{"type":"tool_result","content":`, 1000) + `"x"` + strings.Repeat("}]", 1000)} {

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agent-on-demand/aod/internal/testing/trusted"
+
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
@@ -27,7 +29,7 @@ func within(t *testing.T, what string, from, seen time.Time) {
 
 func (p *page) cancel(id string) api.Record {
 	p.t.Helper()
-	_, err := p.svc.Cancel(p.t.Context(), id, "")
+	_, err := p.svc.Cancel(trusted.Context(p.t), id, "")
 	must(p.t, err)
 	return p.ended(id)
 }
@@ -36,7 +38,7 @@ func TestAPersonSignsIn(t *testing.T) {
 	t.Parallel()
 	p := newPage(t)
 	b := newTab(t, p)
-	must(t, p.svc.Signins.End(t.Context(), secretOf(b)))
+	must(t, p.svc.Signins.End(trusted.Context(t), secretOf(b)))
 	b.open("/ui/runs?state=failed")
 	b.until(says("h1", "Sign in") + ` && document.activeElement.id === "token"`)
 	b.do(chromedp.KeyEvent(token + kb.Enter))
@@ -131,7 +133,7 @@ func TestAPageSaysThatItsTokenIsGone(t *testing.T) {
 	b.open("/ui/runs")
 	b.until(live)
 	b.expect("ERR_INCOMPLETE")
-	must(t, p.svc.Signins.End(t.Context(), secretOf(b)))
+	must(t, p.svc.Signins.End(trusted.Context(t), secretOf(b)))
 	b.until(says("#live", "signed out"))
 }
 

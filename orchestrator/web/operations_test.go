@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agent-on-demand/aod/internal/testing/trusted"
+
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/internal/access"
 	"github.com/agent-on-demand/aod/internal/testing/testkit"
@@ -31,7 +33,7 @@ func TestOperationsTellWhatGoesOnAndWhatWaits(t *testing.T) {
 	p.begun()
 	p.begun()
 	waits := p.submit("wait", "")
-	testkit.Eventually(t, "it waits", func() bool { stats, _ := p.svc.Figures.Stats(t.Context()); return stats.Queued == 1 })
+	testkit.Eventually(t, "it waits", func() bool { stats, _ := p.svc.Figures.Stats(trusted.Context(t)); return stats.Queued == 1 })
 	first := p.get("/ui/operations").wants(t, 200, "2 of 2", "Place 1 in the queue: all slots are taken, of which there are 2", `id="w-`+waits+`"`, `<rect width="100%"`, "1.2.3").body
 	since := regexp.MustCompile(`data-since="[^"]*"|data-hash="[^"]*"`)
 	if again := p.get("/ui/operations").body; strings.Join(since.FindAllString(first, -1), " ") != strings.Join(since.FindAllString(again, -1), " ") {
@@ -71,7 +73,7 @@ func TestASchedule(t *testing.T) {
 	p := newPage(t).signIn()
 	p.get("/ui/schedules").wants(t, 200, "There is no schedule yet")
 	keeper, _ := orchestrator.FeatureOf[*schedules.Scheduler](p.svc)
-	_, _, err := keeper.Put(t.Context(), "nightly", api.ScheduleSpec{
+	_, _, err := keeper.Put(trusted.Context(t), "nightly", api.ScheduleSpec{
 		Unit: "actor", Input: []byte(`{"say":"<b>"}`), Cron: "30 2 * * 1-5", Timezone: "Europe/Berlin", Note: "<i>mine</i>", Overlap: api.OverlapQueue,
 	}, nil)
 	must(t, err)

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agent-on-demand/aod/internal/testing/trusted"
+
 	"github.com/chromedp/cdproto/accessibility"
 	"github.com/chromedp/cdproto/dom"
 	"github.com/chromedp/chromedp"
@@ -49,13 +51,13 @@ type scene map[string][]string
 
 func newScene(p *page) scene {
 	p.t.Helper()
-	record, _, err := p.svc.Submit(p.t.Context(), spool.Submission{Unit: "teller", Metadata: map[string]string{"case": strings.Repeat("long", 40)}})
+	record, _, err := p.svc.Submit(trusted.Context(p.t), spool.Submission{Unit: "teller", Metadata: map[string]string{"case": strings.Repeat("long", 40)}})
 	must(p.t, err)
 	p.until(record.ID, func(r api.Record) bool { return r.Question != nil })
-	asked, err := p.svc.Questions.List(p.t.Context(), questions.Filter{Limit: 1})
+	asked, err := p.svc.Questions.List(trusted.Context(p.t), questions.Filter{Limit: 1})
 	must(p.t, err)
 	timer, _ := orchestrator.FeatureOf[*schedules.Scheduler](p.svc)
-	_, _, err = timer.Put(p.t.Context(), "nightly", api.ScheduleSpec{Unit: "actor", Cron: "@daily"}, nil)
+	_, _, err = timer.Put(trusted.Context(p.t), "nightly", api.ScheduleSpec{Unit: "actor", Cron: "@daily"}, nil)
 	must(p.t, err)
 	said := p.post("/ui/chat", "unit", "talker").wants(p.t, http.StatusSeeOther).Header.Get("Location")
 	all := scene{
@@ -67,7 +69,7 @@ func newScene(p *page) scene {
 		"chat": {strings.TrimPrefix(said, "chat/")},
 	}
 	testkit.Eventually(p.t, "the end of what has its outcome", func() bool {
-		status, err := p.svc.Figures.OfUnit(p.t.Context(), "actor")
+		status, err := p.svc.Figures.OfUnit(trusted.Context(p.t), "actor")
 		must(p.t, err)
 		return status.Running == 1
 	})

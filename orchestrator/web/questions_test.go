@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agent-on-demand/aod/internal/testing/trusted"
+
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/internal/access"
@@ -43,15 +45,15 @@ func (p *page) ask(topic string) (run, question string) {
 // asks begins a run that asks a person, and returns its id and its question's.
 func (p *page) asks(what spool.Submission) (run, question string) {
 	p.t.Helper()
-	record, _, err := p.svc.Submit(p.t.Context(), what)
+	record, _, err := p.svc.Submit(trusted.Context(p.t), what)
 	must(p.t, err)
 	p.t.Cleanup(func() { // the server's end waits for it
-		if _, err := p.svc.Cancel(context.WithoutCancel(p.t.Context()), record.ID, ""); err != nil && !fault.Is(err, fault.Conflict) {
+		if _, err := p.svc.Cancel(context.WithoutCancel(trusted.Context(p.t)), record.ID, ""); err != nil && !fault.Is(err, fault.Conflict) {
 			p.t.Error(err)
 		}
 	})
 	p.until(record.ID, func(api.Record) bool {
-		list, err := p.svc.Questions.List(p.t.Context(), questions.Filter{Run: record.ID})
+		list, err := p.svc.Questions.List(trusted.Context(p.t), questions.Filter{Run: record.ID})
 		must(p.t, err)
 		for _, q := range list.Questions {
 			question = q.ID
@@ -112,7 +114,7 @@ func TestWhoMayNotAnswerMayLook(t *testing.T) {
 		t.Error("there are buttons")
 	}
 	p.post(at, "action", "approve", "/copies", "3").wants(t, http.StatusForbidden)
-	_, err := p.svc.Cancel(t.Context(), run, "")
+	_, err := p.svc.Cancel(trusted.Context(t), run, "")
 	must(t, err)
 	p.ended(run)
 	p.get(at).wants(t, 200, "<b>Closed</b>: its run ended before somebody answered.")
@@ -127,7 +129,7 @@ func TestModelCallsAreShown(t *testing.T) {
 	id := p.ran("", "x")
 	at := "/ui/runs/" + id + "/models"
 	p.get(at).wants(t, 200, "This run asked no model.")
-	dir, err := p.svc.Files.RunDir(t.Context(), id)
+	dir, err := p.svc.Files.RunDir(trusted.Context(t), id)
 	must(t, err)
 	lines := `{"n":1,"at":"2026-11-29T07:00:00Z","dialect":"chat","model":"<i>small","provider":"made-up","status":200,"tokens":{"input":1000,"cached":620,"output":9},"charged":1009,"ms":12.5,"id":"a","request":{"messages":[{"role":"user","content":"Say <b>hi</b>"}],"tools":[{"name":"look"}]},"answer":{"choices":[{"message":{"role":"assistant","content":"hi"}}]}}
 {"n":2,"at":"2026-11-29T07:00:01Z","dialect":"chat","model":"small","status":402,"tokens":{"input":0,"output":0},"charged":0,"ms":0,"id":"b"}

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agent-on-demand/aod/internal/testing/trusted"
+
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/orchestrator/layout"
 )
@@ -26,7 +28,7 @@ func (p *page) logged(lines int, text string) (id string) {
 
 func (p *page) logOf(id string) string {
 	p.t.Helper()
-	dir, err := p.svc.Files.RunDir(p.t.Context(), id)
+	dir, err := p.svc.Files.RunDir(trusted.Context(p.t), id)
 	must(p.t, err)
 	return filepath.Join(dir, layout.Log)
 }

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agent-on-demand/aod/internal/testing/trusted"
+
 	"github.com/agent-on-demand/aod/internal/access"
 	"github.com/agent-on-demand/aod/orchestrator/spool"
 )
@@ -15,7 +17,7 @@ import (
 // ranBy is ran of a run that the holder of a token asked for.
 func (p *page) ranBy(name, do string) string {
 	p.t.Helper()
-	record, _, err := p.svc.Submit(access.WithClient(p.t.Context(), name), spool.Submission{
+	record, _, err := p.svc.Submit(access.WithGrant(trusted.Context(p.t), access.Grant{Name: name, Scopes: []access.Scope{access.Read, access.Run}}), spool.Submission{
 		Unit: "actor", Input: fmt.Appendf(nil, `{"do":%q}`, do),
 	})
 	must(p.t, err)
@@ -102,7 +104,7 @@ func (p *page) ranWith(name, content string) string {
 	files, err := p.svc.NewSpool()
 	must(p.t, err)
 	must(p.t, files.Add("doc", name, strings.NewReader(content), 1<<20))
-	record, _, err := p.svc.Submit(p.t.Context(), spool.Submission{Unit: "actor", Input: []byte(`{}`), Files: files})
+	record, _, err := p.svc.Submit(trusted.Context(p.t), spool.Submission{Unit: "actor", Input: []byte(`{}`), Files: files})
 	must(p.t, err)
 	p.ended(record.ID)
 	return record.ID

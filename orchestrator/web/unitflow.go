@@ -165,7 +165,7 @@ func (c *figured) keep(key string, figures *flowFigures) {
 
 // figuresOf reads the numbers of a flow's last runs.
 func (p flowPages) figuresOf(ctx context.Context, unit string, of *flow.Flow) (*flowFigures, error) {
-	key := unit + "\x00" + access.OnlyOwn(ctx)
+	key := unit + "\x00" + access.ReachOf(ctx).Key()
 	if kept, ok := p.figured.get(key); ok {
 		return kept, nil
 	}

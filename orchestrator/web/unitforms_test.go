@@ -13,6 +13,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/agent-on-demand/aod/internal/testing/trusted"
+
 	"golang.org/x/net/html"
 
 	"github.com/agent-on-demand/aod/api"
@@ -88,7 +90,7 @@ func TestAnInputComesBackOfThePage(t *testing.T) {
 func (p *page) verdict(t testing.TB, unit, input string) (begun bool, found []fault.Finding) {
 	t.Helper()
 	body := fmt.Sprintf(`{"unit":%q,"input":%s}`, unit, input)
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, p.url+"/v1/runs", strings.NewReader(body))
+	r, err := http.NewRequestWithContext(trusted.Context(t), http.MethodPost, p.url+"/v1/runs", strings.NewReader(body))
 	must(t, err)
 	r.Header = http.Header{"Authorization": {"Bearer " + token}, "Content-Type": {"application/json"}}
 	resp, err := p.client.Do(r)
@@ -309,7 +311,7 @@ func TestThePageJudgesInputsOfTheExamplesAsTheAPIDoes(t *testing.T) {
 	t.Parallel()
 	p := newPage(t, exampleUnits(t)).signIn()
 	p.busy()
-	all, err := p.svc.Units.List(t.Context())
+	all, err := p.svc.Units.List(trusted.Context(t))
 	must(t, err)
 	begun, refused := 0, 0
 	for i, one := range all {
@@ -320,7 +322,7 @@ func TestThePageJudgesInputsOfTheExamplesAsTheAPIDoes(t *testing.T) {
 			t.Errorf("%s: %v", one.Name, one.Problem)
 			continue
 		}
-		u, err := p.svc.Units.Get(t.Context(), one.Name)
+		u, err := p.svc.Units.Get(trusted.Context(t), one.Name)
 		must(t, err)
 		schema, err := strictjson.Decode(u.Contract.Input.Plain())
 		must(t, err)
@@ -367,7 +369,7 @@ func (p *page) given(t testing.TB, unit string, of *contract.Schema, input contr
 			must(t, sub.Files.Add("", ref.Name, strings.NewReader(ref.Name), 1<<10))
 		}
 	}
-	record, _, err := p.svc.Submit(t.Context(), sub)
+	record, _, err := p.svc.Submit(trusted.Context(t), sub)
 	if err != nil && !fault.Is(err, fault.Input) {
 		t.Fatalf("%s of %s: %v", unit, input.JSON(), err)
 	}
@@ -405,7 +407,7 @@ func FuzzUnitForm(f *testing.F) {
 		f.Add(b.String() + "--b--")
 	}
 	fuzzbound.Run(f, func(t *testing.T, body string) {
-		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, p.url+"/ui/units/every/run", strings.NewReader(body))
+		r, err := http.NewRequestWithContext(trusted.Context(t), http.MethodPost, p.url+"/ui/units/every/run", strings.NewReader(body))
 		must(t, err)
 		r.Header.Set("Content-Type", "multipart/form-data; boundary=b")
 		resp, err := p.client.Do(r)
@@ -443,7 +445,7 @@ func TestSubmitsAtOnceAreOneRun(t *testing.T) {
 			t.Errorf("there are %d runs of one form", len(runs))
 		}
 	}
-	listed, err := p.svc.Runs.List(t.Context(), api.Filter{Unit: "every"})
+	listed, err := p.svc.Runs.List(trusted.Context(t), api.Filter{Unit: "every"})
 	if must(t, err); len(listed.Runs) != 5 {
 		t.Errorf("there are %d runs of five forms", len(listed.Runs))
 	}

@@ -196,7 +196,7 @@ func (s *sent) sign(sub *spool.Submission) error {
 	if sub.Key == "" || len(sub.Key) > most {
 		return fault.New(fault.BadRequest, "this isn't the form of a unit's page").WithHint("load the page again")
 	}
-	key, err := keys.Of(*sub)
+	key, err := keys.Of(access.Owner{}, *sub)
 	sub.Key += "/" + key.Fingerprint
 	return err
 }

@@ -18,6 +18,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agent-on-demand/aod/internal/testing/trusted"
+
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/internal/access"
 	"github.com/agent-on-demand/aod/internal/testing/testkit"
@@ -65,7 +67,7 @@ func (p *page) send(path, key string, parts ...part) answer {
 		must(p.t, err)
 	}
 	must(p.t, w.Close())
-	r, err := http.NewRequestWithContext(p.t.Context(), http.MethodPost, p.url+path, &b)
+	r, err := http.NewRequestWithContext(trusted.Context(p.t), http.MethodPost, p.url+path, &b)
 	must(p.t, err)
 	r.Header.Set("Content-Type", w.FormDataContentType())
 	return p.do(r)
@@ -75,7 +77,7 @@ func (p *page) send(path, key string, parts ...part) answer {
 func (p *page) begins(a answer) api.Record {
 	p.t.Helper()
 	at := a.wants(p.t, http.StatusSeeOther).Header.Get("Location")
-	record, err := p.svc.Runs.Get(p.t.Context(), strings.TrimPrefix(at, "../../runs/"))
+	record, err := p.svc.Runs.Get(trusted.Context(p.t), strings.TrimPrefix(at, "../../runs/"))
 	must(p.t, err)
 	return record
 }
@@ -333,7 +335,7 @@ func TestAVersionIsRolledBack(t *testing.T) {
 			must(t, err)
 		}
 		must(t, w.Close())
-		_, _, err := p.svc.Units.Put(t.Context(), "sent", &b)
+		_, _, err := p.svc.Units.Put(trusted.Context(t), "sent", &b)
 		must(t, err)
 	}
 	upload("the first")

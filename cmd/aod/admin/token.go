@@ -34,11 +34,14 @@ that runs sees each change with the next request, and ends what is open within s
 What is stored of a token is its digest.
 
 A token has scopes: read (runs, units, figures), run (begin and end runs, answer questions),
-upload (bring, set back and remove units), admin (everything). None of the first three is
-part of another. It may have limits: --rate of requests in a minute, --runs that go on at
-once; what goes beyond is refused with 429.`,
+upload (bring, set back and remove units), metrics (/metrics alone, of all teams), admin
+(everything). None of the first three is part of another. It may have limits: --rate of
+requests in a minute, --runs that go on at once; what goes beyond is refused with 429.
+
+With --team it is one of a team: what is made with it belongs to that, and it sees nothing of
+other teams. Without, it belongs to the team "default", and with admin it is for the whole server.`,
 		Example: "  aod token add ci --scope run,read\n  aod token add partner --scope run --rate 60 --runs 5\n" +
-			"  aod token ls\n  aod token rm ci --stop",
+			"  aod token add ada --team research --scope run,read,upload\n  aod token ls\n  aod token rm ci --stop",
 		Args: cli.Exactly(0, "add, ls or rm"),
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
@@ -48,7 +51,7 @@ once; what goes beyond is refused with 429.`,
 
 func tokenAddCommand(env *cli.Env) *cobra.Command {
 	var scopes []string
-	var limits access.Limits
+	var grant access.Grant
 	cmd := &cobra.Command{
 		Use:   "add NAME",
 		Short: "Make a token and print it: it can't be read again",
@@ -56,14 +59,14 @@ func tokenAddCommand(env *cli.Env) *cobra.Command {
 			"http://127.0.0.1:7070",
 		Args: cli.Exactly(1, "a name for the token"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			var asked []access.Scope
+			grant.Name = args[0]
 			if len(scopes) > 0 {
 				var err error
-				if asked, err = access.ParseScopes(scopes); err != nil {
+				if grant.Scopes, err = access.ParseScopes(scopes); err != nil {
 					return err
 				}
 			}
-			token, err := NamedTokens(env.Home()).Add(args[0], asked, limits)
+			token, err := NamedTokens(env.Home()).Add(grant)
 			if err != nil {
 				return err
 			}
@@ -71,9 +74,11 @@ func tokenAddCommand(env *cli.Env) *cobra.Command {
 			return nil
 		},
 	}
-	cmd.Flags().StringSliceVar(&scopes, "scope", nil, "read, run, upload or admin; several with commas")
-	cmd.Flags().IntVar(&limits.Rate, "rate", 0, "the most requests in a minute; no limit by default")
-	cmd.Flags().IntVar(&limits.Runs, "runs", 0, "the most runs that go on or wait at once; no limit by default")
+	cmd.Flags().StringSliceVar(&scopes, "scope", nil, "read, run, upload, admin or metrics; several with commas")
+	cmd.Flags().StringSliceVar(&grant.Teams, "team", nil,
+		"the team that owns what is made with it; several with commas, of which the first owns that")
+	cmd.Flags().IntVar(&grant.Limits.Rate, "rate", 0, "the most requests in a minute; no limit by default")
+	cmd.Flags().IntVar(&grant.Limits.Runs, "runs", 0, "the most runs that go on or wait at once; no limit by default")
 	return cmd
 }
 
@@ -91,11 +96,12 @@ func tokenListCommand(env *cli.Env) *cobra.Command {
 			}
 			var tokens []listedToken
 			for _, token := range all {
-				tokens = append(tokens, listedToken{token.Name, token.Scopes, token.Created, token.Limits})
+				tokens = append(tokens, listedToken{token.Name, token.Scopes, token.Teams, token.Created, token.Limits})
 			}
-			return cli.Table(env, cli.All(tokens), asJSON, "", []string{"NAME", "SCOPES", "LIMITS", "CREATED"},
+			return cli.Table(env, cli.All(tokens), asJSON, "", []string{"NAME", "SCOPES", "TEAM", "LIMITS", "CREATED"},
 				func(t listedToken) []string {
-					return []string{t.Name, scopesText(t.Scopes), limitsText(t.Limits), ui.Time(t.Created)}
+					team := cmp.Or(strings.Join(t.Teams, ","), "-")
+					return []string{t.Name, scopesText(t.Scopes), team, limitsText(t.Limits), ui.Time(t.Created)}
 				})
 		},
 	}
@@ -107,6 +113,7 @@ func tokenListCommand(env *cli.Env) *cobra.Command {
 type listedToken struct {
 	Name    string         `json:"name"`
 	Scopes  []access.Scope `json:"scopes"`
+	Teams   []string       `json:"teams,omitempty"`
 	Created time.Time      `json:"created_at"`
 	access.Limits
 }

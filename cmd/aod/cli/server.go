@@ -34,7 +34,9 @@ func (env *Env) Connect() (*client.Client, error) {
 			return nil, err
 		}
 	}
-	return client.New(client.Options{Server: server, TokenFrom: func() (string, error) { return env.Token(server) }})
+	return client.New(client.Options{
+		Server: server, Team: os.Getenv("AOD_TEAM"), TokenFrom: func() (string, error) { return env.Token(server) },
+	})
 }
 
 // OnServer is a command that asks a server.

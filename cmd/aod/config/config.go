@@ -103,6 +103,7 @@ type UnitConfig struct {
 	Access      string        // ReadOnly or ReadWrite; "": as the unit says
 	MayCall     []string      // units, in addition to its tools.yaml
 	MayNotCall  []string      // units, even if its tools.yaml lists them
+	Teams       []string      // that may run it; none: of a directory all, of an upload its own
 	Timeout     time.Duration // the longest of its runs; 0 is the unit's own
 	Warm        int           // containers that wait for its runs; UnitsOwn is the unit's own number
 	Models      []string      // that it may ask for; none: those of its agent.yaml

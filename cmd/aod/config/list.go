@@ -78,6 +78,14 @@ func unitNames(into *[]string) list {
 	return list{into, "names", "write a list of units' names, such as [hello, csv-report]", ",", checkUnitName}
 }
 
+// teamNames is a list of names of teams.
+func teamNames(into *[]string) list {
+	return list{
+		into, "names", "write a list of teams' names, such as [research, ops]", ",",
+		func(name string) (string, error) { return name, api.CheckTeam(name) },
+	}
+}
+
 func checkUnitName(name string) (string, error) { return name, api.CheckUnitName(name) }
 
 // modelNames is a list of names of models.

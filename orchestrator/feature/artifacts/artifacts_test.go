@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/agent-on-demand/aod/internal/testing/trusted"
+
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/handoff"
@@ -40,7 +42,7 @@ func newPart(t *testing.T, free int64) (*part, *host) {
 	}
 	r := &run.Run{ID: "r", Dir: t.TempDir(), Attempt: 1}
 	r.LedBy(h, nil)
-	p := f.Join(t.Context(), r, nil).(*part)
+	p := f.Join(trusted.Context(t), r, nil).(*part)
 	p.Open()
 	return p, h
 }
@@ -89,11 +91,11 @@ func TestWhatIsTooMuchIsNotShown(t *testing.T) {
 			}
 			allowed := p.counts
 			p.counts = c.shown
-			if err := p.Artifact(t.Context(), show); !fault.Is(err, fault.TooLarge) || len(h.told) > 0 {
+			if err := p.Artifact(trusted.Context(t), show); !fault.Is(err, fault.TooLarge) || len(h.told) > 0 {
 				t.Errorf("%v, told %v", err, h.told)
 			}
 			p.counts, p.run.Limits.OutputBytes = allowed, 5
-			if err := p.Artifact(t.Context(), show); err != nil || len(h.told) != 1 {
+			if err := p.Artifact(trusted.Context(t), show); err != nil || len(h.told) != 1 {
 				t.Errorf("what is allowed: %v, told %v", err, h.told)
 			}
 		})
@@ -104,12 +106,12 @@ func TestNothingIsShownWithoutRoomOrAfterTheEnd(t *testing.T) {
 	t.Parallel()
 	for name, show := range map[string]handoff.Artifact{"a text": text("a"), "a file": file(t, "1")} {
 		p, h := newPart(t, 1<<60)
-		if err := p.Artifact(t.Context(), show); !fault.Is(err, fault.Unavailable) || len(h.told) > 0 {
+		if err := p.Artifact(trusted.Context(t), show); !fault.Is(err, fault.Unavailable) || len(h.told) > 0 {
 			t.Errorf("%s without room: %v, told %v", name, err, h.told)
 		}
 		p, h = newPart(t, 0)
 		p.Conclude()
-		if err := p.Artifact(t.Context(), show); !fault.Is(err, fault.Conflict) || len(h.told) > 0 {
+		if err := p.Artifact(trusted.Context(t), show); !fault.Is(err, fault.Conflict) || len(h.told) > 0 {
 			t.Errorf("%s after the end: %v, told %v", name, err, h.told)
 		}
 	}
@@ -121,7 +123,7 @@ func TestWhatCannotBeOpenedIsNotShown(t *testing.T) {
 	gone := errors.New("gone")
 	show := text("a")
 	show.Open = func() (handoff.File, error) { return handoff.File{}, gone }
-	if err := p.Artifact(t.Context(), show); !errors.Is(err, gone) || len(h.told) > 0 {
+	if err := p.Artifact(trusted.Context(t), show); !errors.Is(err, gone) || len(h.told) > 0 {
 		t.Errorf("%v, told %v", err, h.told)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/handoff/gateway"
 	"github.com/agent-on-demand/aod/handoff/gateway/cassette"
@@ -41,7 +42,11 @@ func (a *account) cache() gateway.Answers {
 }
 
 func (c cached) file(key string) answerFile {
-	return answerFileOf(c.cacheOfAll.Dir, c.run.Record.Unit+"\n"+c.run.Record.Version+"\n"+key)
+	of := c.run.Record.Unit + "\n" + c.run.Record.Version + "\n" + key
+	if team := api.TeamOf(c.run.Record.Owner); team != api.DefaultTeam { // what one team was told isn't told another
+		of = team + "\n" + of
+	}
+	return answerFileOf(c.cacheOfAll.Dir, of)
 }
 
 // Find implements gateway.Answers.

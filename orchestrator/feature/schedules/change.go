@@ -12,7 +12,7 @@ import (
 // Delete removes a schedule with its history and its files. Runs of it that go on do so.
 func (s *Scheduler) Delete(ctx context.Context, name string) error {
 	return s.change(ctx, name, func(p *planned, row store.Schedule) error {
-		if err := s.store.Schedules.Delete(ctx, name); err != nil {
+		if err := s.store.Schedules.Delete(ctx, row.Name); err != nil {
 			return err
 		}
 		if p != nil {
@@ -34,7 +34,7 @@ func (s *Scheduler) Pause(ctx context.Context, name string, paused bool) (api.Sc
 		}
 		now := s.clock.Now()
 		cancelled := store.Occurrence{Outcome: string(api.OccurrenceCancelled), Reason: "the schedule was paused"}
-		if err := s.store.Schedules.Pause(ctx, name, paused, now, cancelled); err != nil {
+		if err := s.store.Schedules.Pause(ctx, row.Name, paused, now, cancelled); err != nil {
 			return err
 		}
 		if p != nil {
@@ -59,13 +59,16 @@ func (s *Scheduler) change(ctx context.Context, name string, do func(*planned, s
 	}
 	s.table.changing.Lock()
 	defer s.table.changing.Unlock()
-	p := s.table.find(name)
+	row, err := s.known(ctx, name)
+	if err != nil {
+		return err
+	}
+	p := s.table.find(row.Name)
 	if p != nil {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 	}
-	row, err := s.known(ctx, name)
-	if err != nil {
+	if row, err = s.store.Schedules.Get(ctx, row.Name); err != nil { // as it is now that nothing else happens to it
 		return err
 	}
 	return do(p, row)
@@ -77,10 +80,11 @@ func (s *Scheduler) Begin(ctx context.Context, name string) (api.Record, error) 
 	if err := s.gate.Admits(ctx); err != nil {
 		return api.Record{}, err
 	}
-	if _, err := s.known(ctx, name); err != nil {
+	row, err := s.known(ctx, name)
+	if err != nil {
 		return api.Record{}, err
 	}
-	p := s.table.find(name)
+	p := s.table.find(row.Name)
 	if p == nil {
 		return api.Record{}, fault.New(fault.Conflict, "the schedule can't be kept").
 			WithHint("look at its problem, and make it again")

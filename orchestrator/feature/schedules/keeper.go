@@ -30,7 +30,7 @@ type keeper struct{ *shared }
 // each calls do with every stored schedule that can be read, without its input.
 func (k keeper) each(ctx context.Context, do func(storedSchedule)) error {
 	for before := int64(0); ; {
-		rows, err := k.store.Schedules.List(ctx, before, 0)
+		rows, err := k.store.Schedules.List(ctx, store.Owned{}, before, 0)
 		if err != nil || len(rows) == 0 {
 			return err
 		}

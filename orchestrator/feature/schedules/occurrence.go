@@ -152,8 +152,8 @@ func (k keeper) start(ctx context.Context, p *planned, o store.Occurrence) (reco
 	if err != nil {
 		return record, err
 	}
-	if access.ClientOf(ctx) == "" {
-		ctx = access.WithClient(ctx, stored.by)
+	if by := access.OwnerOf(ctx); by.By == "" || by.Team != row.Team { // else it is that of whoever begins it by hand
+		ctx = access.WithOwner(ctx, stored.owner())
 	}
 	ctx = context.WithValue(ctx, occurrenceKey{}, occurrence{p.name, o})
 	record, _, err = k.subs.Submit(ctx, stored.submission(p.plan, files))

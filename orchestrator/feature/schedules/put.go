@@ -36,6 +36,7 @@ func (s *Scheduler) Try(
 	defer func() { err = errors.Join(err, files.Remove()) }()
 	s.table.changing.Lock()
 	defer s.table.changing.Unlock()
+	name = api.InTeam(access.OwnerOf(ctx).Team, name)
 	p, err := s.propose(ctx, name, spec, files, onlyNew)
 	return api.PlannedSchedule{Name: name, Change: p.change}, err
 }
@@ -46,6 +47,7 @@ func (s *Scheduler) put(
 	defer func() { err = errors.Join(err, files.Remove()) }()
 	s.table.changing.Lock()
 	defer s.table.changing.Unlock()
+	name = api.InTeam(access.OwnerOf(ctx).Team, name)
 	p, err := s.propose(ctx, name, spec, files, onlyNew)
 	if err != nil {
 		return shown, false, err
@@ -72,7 +74,7 @@ type proposal struct {
 func (s *Scheduler) propose(
 	ctx context.Context, name string, spec api.ScheduleSpec, files *spool.Spool, onlyNew bool,
 ) (p proposal, err error) {
-	if p.row, err = s.row(name, access.ClientOf(ctx), spec, files); err != nil {
+	if p.row, err = s.row(name, access.OwnerOf(ctx), spec, files); err != nil {
 		return p, err
 	}
 	if err := s.gate.Admits(ctx); err != nil {
@@ -81,6 +83,9 @@ func (s *Scheduler) propose(
 	was, there, err := s.standing(ctx, name)
 	if err != nil {
 		return p, err
+	}
+	if there && was.row.Team != p.row.Team { // whoever sees all changes it for its team
+		p.row.Team, p.row.MadeBy = was.row.Team, was.row.MadeBy
 	}
 	switch p.was = was; {
 	case !there:
@@ -110,14 +115,16 @@ func (s *Scheduler) standing(ctx context.Context, name string) (was storedSchedu
 		return was, false, err
 	}
 	was, _ = readSchedule(row)
-	if !access.Sees(ctx, was.by) {
+	if !access.Sees(ctx, was.owner()) {
 		return was, true, fault.New(fault.Conflict, "the name %q is taken", name).WithHint("choose another one")
 	}
 	return was, true, nil
 }
 
 // row checks what needs no look at anything else.
-func (s *Scheduler) row(name, by string, spec api.ScheduleSpec, files *spool.Spool) (store.Schedule, error) {
+func (s *Scheduler) row(
+	name string, owner access.Owner, spec api.ScheduleSpec, files *spool.Spool,
+) (store.Schedule, error) {
 	if err := api.CheckUnitName(name); err != nil {
 		return store.Schedule{}, fault.New(fault.Input, "a schedule can't have the name %s", fault.Quote(name)).
 			WithHint("%s", fault.Public(err).Hint)
@@ -132,7 +139,7 @@ func (s *Scheduler) row(name, by string, spec api.ScheduleSpec, files *spool.Spo
 	if int64(len(spec.Input)) > s.payloadBytes {
 		return store.Schedule{}, fault.New(fault.TooLarge, "the input has more than %d bytes", s.payloadBytes)
 	}
-	return rowOf(name, by, spec, filesOf(files))
+	return rowOf(name, owner, spec, filesOf(files))
 }
 
 // check holds a new specification against its unit and the clock, and completes its row.
@@ -159,7 +166,8 @@ func (s *Scheduler) check(
 	if plan.Next(row.Until).IsZero() {
 		return nil, inThePast(spec)
 	}
-	return plan, s.subs.Check(ctx, storedSchedule{row: *row, spec: spec}.submission(plan, files))
+	of := storedSchedule{row: *row, spec: spec}
+	return plan, s.subs.Check(access.WithOwner(ctx, of.owner()), of.submission(plan, files))
 }
 
 // inThePast is the fault of a schedule whose times have all passed.
@@ -198,7 +206,7 @@ func (s *Scheduler) save(
 	if s.table.find(row.Name) == nil {
 		s.table.add(p)
 	}
-	s.table.serve(p, stored.Unit)
+	s.table.serve(p, stored.Unit, storedSchedule{row: stored}.owner())
 	s.table.evaluateAt(p, p.nextLook())
 	s.logger.Info("schedule stored", "schedule", stored.Seq, "unit", stored.Unit)
 	return nil

@@ -89,7 +89,9 @@ func (s *Scheduler) Collectors() []prometheus.Collector {
 }
 
 // Report implements feature.Reporter: when the next run of the unit is due.
-func (s *Scheduler) Report(unit string, status *api.UnitStatus) { status.Next = s.table.nextOf(unit) }
+func (s *Scheduler) Report(ctx context.Context, unit string, status *api.UnitStatus) {
+	status.Next = s.table.nextOf(ctx, unit)
+}
 
 // Join implements feature.Feature.
 func (s *Scheduler) Join(ctx context.Context, r *run.Run, caller feature.Part) feature.Part {

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agent-on-demand/aod/internal/testing/trusted"
+
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -147,7 +149,7 @@ func newFixture(t *testing.T) *harness {
 func (f *harness) put(spec api.ScheduleSpec) {
 	f.t.Helper()
 	spec.Unit, spec.Every = "worker", "1m"
-	if _, _, err := f.Put(f.t.Context(), "one", spec, nil); err != nil {
+	if _, _, err := f.Put(trusted.Context(f.t), "one", spec, nil); err != nil {
 		f.t.Fatal(err)
 	}
 }
@@ -160,7 +162,7 @@ func (f *harness) at(minutes int) {
 
 // told is the history in words, by the minutes after noon.
 func (f *harness) told() string {
-	page, err := f.Occurrences(f.t.Context(), "one", 0, 0)
+	page, err := f.Occurrences(trusted.Context(f.t), "one", 0, 0)
 	if err != nil {
 		f.t.Fatal(err)
 	}

@@ -31,7 +31,7 @@ func (s *Scheduler) List(ctx context.Context, before int64, limit int) (api.Sche
 	if err != nil {
 		return api.SchedulePage{}, err
 	}
-	rows, err := s.store.Schedules.List(ctx, before, limit)
+	rows, err := s.store.Schedules.List(ctx, store.OwnedFor(ctx), before, limit)
 	if err != nil {
 		return api.SchedulePage{}, err
 	}
@@ -58,9 +58,6 @@ func (s *Scheduler) showAll(ctx context.Context, rows []store.Schedule) ([]api.S
 		if err != nil {
 			return nil, err
 		}
-		if !access.Sees(ctx, stored.by) {
-			continue
-		}
 		var of *store.Occurrence
 		if o, there := last[row.Seq]; there {
 			of = &o
@@ -74,7 +71,8 @@ func (s *Scheduler) showAll(ctx context.Context, rows []store.Schedule) ([]api.S
 func (s *Scheduler) show(ctx context.Context, stored storedSchedule, last *store.Occurrence) api.Schedule {
 	row := stored.row
 	shown := api.Schedule{
-		Name: row.Name, ScheduleSpec: stored.spec, By: stored.by, Fired: row.Fired,
+		Name: row.Name, ScheduleSpec: stored.spec, By: row.MadeBy,
+		Owner: api.OwnerOf(row.Team, row.MadeBy), Fired: row.Fired,
 		CreatedAt: row.CreatedAt, ChangedAt: row.ChangedAt,
 	}
 	for _, f := range stored.files {
@@ -94,7 +92,7 @@ func (s *Scheduler) show(ctx context.Context, stored storedSchedule, last *store
 		shown.Next = &next
 	}
 	shown.State = s.stateOf(row, shown)
-	if err := s.subs.Permits(ctx, row.Unit); err != nil {
+	if err := s.subs.Permits(access.WithOwner(ctx, stored.owner()), row.Unit); err != nil {
 		shown.Problem = reasonOf(err)
 	}
 	return shown
@@ -217,13 +215,14 @@ func timesAfter(plan *due.Plan, after time.Time, n int) api.ScheduledTimes {
 // known returns what is stored of a schedule that the client of ctx may know of, or a NotFound
 // fault.
 func (s *Scheduler) known(ctx context.Context, name string) (store.Schedule, error) {
-	row, err := s.store.Schedules.Get(ctx, name)
-	if err != nil || access.OnlyOwn(ctx) == "" {
-		return row, err
+	for _, full := range access.NamesOf(ctx, name) {
+		row, err := s.store.Schedules.Get(ctx, full)
+		if err == nil && access.Sees(ctx, storedSchedule{row: row}.owner()) {
+			return row, nil
+		}
+		if err != nil && !fault.Is(err, fault.NotFound) {
+			return store.Schedule{}, err
+		}
 	}
-	stored, err := readSchedule(row)
-	if err == nil && !access.Sees(ctx, stored.by) {
-		return store.Schedule{}, store.UnknownSchedule(name)
-	}
-	return row, err
+	return store.Schedule{}, store.UnknownSchedule(name)
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/internal/access"
 	"github.com/agent-on-demand/aod/orchestrator/feature/schedules/due"
 	"github.com/agent-on-demand/aod/orchestrator/spool"
 	"github.com/agent-on-demand/aod/orchestrator/store"
@@ -19,14 +20,16 @@ const maxSchedules = 20_000
 type storedSchedule struct {
 	row   store.Schedule
 	spec  api.ScheduleSpec // with the input, where the row has it
-	by    string           // the name of the token with which it was made; "": it has none
 	files []file
 }
+
+// owner is to whom it belongs, and so its runs.
+func (c storedSchedule) owner() access.Owner { return access.Owner{Team: c.row.Team, By: c.row.MadeBy} }
 
 // specDocument is a row's Spec.
 type specDocument struct {
 	api.ScheduleSpec
-	By string `json:"by,omitempty"`
+	By string `json:"by,omitempty"` // for programs of before version 12 of the store, which look for it here
 }
 
 func readSchedule(row store.Schedule) (storedSchedule, error) {
@@ -39,14 +42,14 @@ func readSchedule(row store.Schedule) (storedSchedule, error) {
 		return stored, fault.Wrap(fault.Internal, err, "what is stored of the schedule's files can't be read").
 			WithHint("make it again")
 	}
-	stored.spec, stored.by = document.ScheduleSpec, document.By
+	stored.spec = document.ScheduleSpec
 	stored.spec.Input = row.Input
 	return stored, nil
 }
 
-// rowOf returns what is stored of a specification, and of the token with which it came.
-func rowOf(name, by string, spec api.ScheduleSpec, files []file) (row store.Schedule, err error) {
-	row = store.Schedule{Name: name, Unit: spec.Unit}
+// rowOf returns what is stored of a specification, and of whose it is.
+func rowOf(name string, owner access.Owner, spec api.ScheduleSpec, files []file) (row store.Schedule, err error) {
+	row = store.Schedule{Name: name, Unit: spec.Unit, Team: owner.Team, MadeBy: owner.By}
 	if len(spec.Input) > 0 {
 		var compact bytes.Buffer
 		if err := json.Compact(&compact, spec.Input); err != nil {
@@ -55,7 +58,7 @@ func rowOf(name, by string, spec api.ScheduleSpec, files []file) (row store.Sche
 		row.Input = compact.Bytes()
 	}
 	spec.Input = nil
-	if row.Spec, err = json.Marshal(specDocument{spec, by}); err != nil {
+	if row.Spec, err = json.Marshal(specDocument{spec, owner.By}); err != nil {
 		return row, fault.Wrap(fault.Input, err, "the schedule's specification can't be stored")
 	}
 	row.Private, err = json.Marshal(files)
@@ -87,6 +90,6 @@ func sameTimes(a, b api.ScheduleSpec) bool {
 func plannedOf(row store.Schedule, plan *due.Plan) *planned {
 	return &planned{
 		name: row.Name, unit: row.Unit, seq: row.Seq, plan: plan, until: row.Until, fired: row.Fired,
-		paused: row.Paused,
+		paused: row.Paused, owner: access.Owner{Team: row.Team, By: row.MadeBy},
 	}
 }

@@ -2,10 +2,12 @@ package schedules
 
 import (
 	"container/heap"
+	"context"
 	"sync"
 	"time"
 
 	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/internal/access"
 	"github.com/agent-on-demand/aod/orchestrator/feature/schedules/due"
 	"github.com/agent-on-demand/aod/orchestrator/store"
 )
@@ -26,6 +28,7 @@ type planned struct {
 
 	// By the lock of the timetable:
 	unit  string
+	owner access.Owner
 	due   time.Time // meaningful in its heap
 	index int       // there; -1: it isn't in it
 }
@@ -118,20 +121,20 @@ func (t *timetable) takeDue(now time.Time) (due []*planned, next time.Time) {
 	return due, next
 }
 
-// serve notes whose runs a schedule starts.
-func (t *timetable) serve(p *planned, unit string) {
+// serve notes which unit's runs a schedule starts, and for whom.
+func (t *timetable) serve(p *planned, unit string, owner access.Owner) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	p.unit = unit
+	p.unit, p.owner = unit, owner
 }
 
-// nextOf returns when the next run of a unit is due; nil if there is none.
-func (t *timetable) nextOf(unit string) *api.NextTime {
+// nextOf returns when the next run of a unit is due, of those that the client of ctx may know of; nil: there is none.
+func (t *timetable) nextOf(ctx context.Context, unit string) *api.NextTime {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	var next *planned
 	for _, p := range t.next {
-		if p.unit == unit && (next == nil || p.due.Before(next.due)) {
+		if p.unit == unit && access.Sees(ctx, p.owner) && (next == nil || p.due.Before(next.due)) {
 			next = p
 		}
 	}

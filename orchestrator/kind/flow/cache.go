@@ -11,7 +11,7 @@ import (
 )
 
 // cachedCall returns what another call has to have in common with this one to stand for it.
-func (h *host) cachedCall(c flow.Call) (run.CachedCall, error) {
+func (h *host) cachedCall(u *handoff.Unit, c flow.Call) (run.CachedCall, error) {
 	if c.Cache <= 0 {
 		return run.CachedCall{}, nil
 	}
@@ -21,7 +21,7 @@ func (h *host) cachedCall(c flow.Call) (run.CachedCall, error) {
 	}
 	sum := sha256.Sum256(raw)
 	return run.CachedCall{
-		Unit: c.Unit, Version: h.Pinned()[c.Unit], Input: hex.EncodeToString(sum[:]), Age: c.Cache,
+		Unit: u.Name, Version: h.Pinned()[u.Name], Input: hex.EncodeToString(sum[:]), Age: c.Cache,
 	}, nil
 }
 

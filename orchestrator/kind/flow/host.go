@@ -82,7 +82,7 @@ func (h *host) Call(ctx context.Context, c flow.Call) (flow.Result, error) {
 	if err != nil {
 		return flow.Result{}, h.notMade(ctx, c, err)
 	}
-	cached, err := h.cachedCall(c)
+	cached, err := h.cachedCall(u, c)
 	if err != nil {
 		return flow.Result{}, err
 	}

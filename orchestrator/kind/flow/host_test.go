@@ -298,7 +298,7 @@ func TestWhatIsGoneOrFailedIsNotTakenAgain(t *testing.T) {
 	b := newBench(t, oneCall)
 	call := callOf(nil)
 	call.Cache = time.Hour
-	known, err := b.newHost().cachedCall(call)
+	known, err := b.newHost().cachedCall(&handoff.Unit{Name: call.Unit}, call)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -41,9 +41,9 @@ func (p *pins) callee(ctx context.Context, name string) (*unit.Unit, error) {
 // pin finds a unit for the first time in this process, and stores its version if the run has
 // never called it. It is called with the lock of the pins held.
 func (p *pins) pin(ctx context.Context, name string) (u *unit.Unit, err error) {
-	version, called := p.versions[name]
+	full, version, called := p.called(name)
 	if called {
-		u, err = p.run.Units.Version(ctx, name, version)
+		u, err = p.run.Units.Version(ctx, full, version)
 	} else {
 		u, err = p.run.Units.Get(ctx, name)
 	}
@@ -51,12 +51,22 @@ func (p *pins) pin(ctx context.Context, name string) (u *unit.Unit, err error) {
 		return nil, err
 	}
 	if !called && u.Version != "" {
-		if err := p.store(name, u.Version); err != nil {
+		if err := p.store(u.Name, u.Version); err != nil {
 			return nil, err
 		}
 	}
 	p.units[name] = u
 	return u, nil
+}
+
+// called returns the version of a unit that the run has called by a name, which may stand there without its team.
+func (p *pins) called(name string) (full, version string, is bool) {
+	for _, full := range []string{name, api.InTeam(p.run.Unit.Team, name)} {
+		if version, is := p.versions[full]; is {
+			return full, version, true
+		}
+	}
+	return name, "", false
 }
 
 // store stores the version of a unit in the record of the run. Before the run is running

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agent-on-demand/aod/internal/testing/trusted"
+
 	pbv1 "github.com/a2aproject/a2a-go/v2/a2apb/v1"
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc/codes"
@@ -48,7 +50,7 @@ func TestAnAgentThatAClientMayNotAsk(t *testing.T) {
 				t.Errorf("%d %s", rpc.StatusCode, rpc.body)
 			}
 			v1 := pbv1.NewA2AServiceClient(dial(t, w, nil))
-			if _, err := v1.GetTask(t.Context(), &pbv1.GetTaskRequest{Tenant: "echo", Id: runID(1)}); status.Code(err) != c.code {
+			if _, err := v1.GetTask(trusted.Context(t), &pbv1.GetTaskRequest{Tenant: "echo", Id: runID(1)}); status.Code(err) != c.code {
 				t.Errorf("gRPC: %v", err)
 			}
 			named := strings.Replace(parts10(`{"text":"of all"}`), `"messageId"`, `"metadata":{"unit":"echo"},"messageId"`, 1)
@@ -95,7 +97,7 @@ func TestAnAgentHasARateOfItsOwn(t *testing.T) {
 		return ctx, fault.New(fault.Busy, "the token asks too often").WithRetry(12 * time.Second)
 	}
 	refused := pbv1.NewA2AServiceClient(dial(t, w, func(o *Options) { o.Authorize = over }))
-	_, err := refused.GetTask(t.Context(), &pbv1.GetTaskRequest{Tenant: "echo", Id: runID(1)})
+	_, err := refused.GetTask(trusted.Context(t), &pbv1.GetTaskRequest{Tenant: "echo", Id: runID(1)})
 	var wait time.Duration
 	for _, detail := range status.Convert(err).Details() {
 		if info, ok := detail.(*errdetails.RetryInfo); ok {
@@ -106,10 +108,10 @@ func TestAnAgentHasARateOfItsOwn(t *testing.T) {
 		t.Errorf("over the token's rate: %v, wait %s", err, wait)
 	}
 	v1 := pbv1.NewA2AServiceClient(dial(t, w, nil))
-	if _, err := v1.SendMessage(t.Context(), hello10("first")); err != nil {
+	if _, err := v1.SendMessage(trusted.Context(t), hello10("first")); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := v1.SendMessage(t.Context(), hello10("second")); status.Code(err) != codes.ResourceExhausted {
+	if _, err := v1.SendMessage(trusted.Context(t), hello10("second")); status.Code(err) != codes.ResourceExhausted {
 		t.Errorf("gRPC: %v", err)
 	}
 }

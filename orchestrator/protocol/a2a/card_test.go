@@ -5,6 +5,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/agent-on-demand/aod/internal/testing/trusted"
+
 	"github.com/a2aproject/a2a-go/v2/a2aclient/agentcard"
 	"github.com/a2aproject/a2a-go/v2/a2acompat/a2av0"
 	"github.com/google/go-cmp/cmp"
@@ -21,7 +23,7 @@ func TestACardIsReadByBothVersions(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			w := newHarness(t, change)
 			raw := w.do("GET", "/a2a/echo"+wellKnown, "").body
-			card, err := agentcard.DefaultResolver.Resolve(t.Context(), w.url+"/a2a/echo")
+			card, err := agentcard.DefaultResolver.Resolve(trusted.Context(t), w.url+"/a2a/echo")
 			if err != nil {
 				t.Fatalf("%v: %s", err, raw)
 			}

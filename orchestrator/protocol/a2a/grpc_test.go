@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agent-on-demand/aod/internal/testing/trusted"
+
 	pbv0 "github.com/a2aproject/a2a-go/a2apb"
 	pbv1 "github.com/a2aproject/a2a-go/v2/a2apb/v1"
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
@@ -66,7 +68,7 @@ func TestGRPCShowsTheSameTask(t *testing.T) {
 	w := newHarness(t, nil)
 	conn := dial(t, w, nil)
 	v1, v0 := pbv1.NewA2AServiceClient(conn), pbv0.NewA2AServiceClient(conn)
-	sent, err := v1.SendMessage(t.Context(), hello10("hi"))
+	sent, err := v1.SendMessage(trusted.Context(t), hello10("hi"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,31 +76,31 @@ func TestGRPCShowsTheSameTask(t *testing.T) {
 	if task.GetStatus().GetState() != pbv1.TaskState_TASK_STATE_COMPLETED || task.GetArtifacts()[0].GetParts()[0].GetText() != `{"message":"hi"}` {
 		t.Errorf("%v", task)
 	}
-	again, err := v0.SendMessage(t.Context(), hello03("hi", true))
+	again, err := v0.SendMessage(trusted.Context(t), hello03("hi", true))
 	if err != nil || again.GetTask().GetStatus().GetState() != pbv0.TaskState_TASK_STATE_COMPLETED {
 		t.Errorf("%v %v", again, err)
 	}
-	old, err := v0.GetTask(t.Context(), &pbv0.GetTaskRequest{Name: "tasks/" + task.GetId()})
+	old, err := v0.GetTask(trusted.Context(t), &pbv0.GetTaskRequest{Name: "tasks/" + task.GetId()})
 	if err != nil || old.GetId() != task.GetId() || old.GetContextId() != task.GetContextId() {
 		t.Errorf("%v %v", old, err)
 	}
-	list, err := v1.ListTasks(t.Context(), &pbv1.ListTasksRequest{Tenant: "echo"})
+	list, err := v1.ListTasks(trusted.Context(t), &pbv1.ListTasksRequest{Tenant: "echo"})
 	if err != nil || len(list.GetTasks()) != 2 {
 		t.Errorf("%v %v", list, err)
 	}
-	card, err := v1.GetExtendedAgentCard(t.Context(), &pbv1.GetExtendedAgentCardRequest{Tenant: "echo"})
+	card, err := v1.GetExtendedAgentCard(trusted.Context(t), &pbv1.GetExtendedAgentCardRequest{Tenant: "echo"})
 	if err != nil || card.GetCapabilities().GetExtensions()[0].GetUri() != Extension {
 		t.Errorf("%v %v", card, err)
 	}
 	w.hold = true
-	held, err := v0.SendMessage(t.Context(), hello03("x", false))
+	held, err := v0.SendMessage(trusted.Context(t), hello03("x", false))
 	if err != nil || held.GetTask().GetStatus().GetState() != pbv0.TaskState_TASK_STATE_WORKING {
 		t.Errorf("%v %v", held, err)
 	}
-	if done, err := v1.CancelTask(t.Context(), &pbv1.CancelTaskRequest{Id: held.GetTask().GetId()}); err != nil || done.GetStatus().GetState() != pbv1.TaskState_TASK_STATE_CANCELED {
+	if done, err := v1.CancelTask(trusted.Context(t), &pbv1.CancelTaskRequest{Id: held.GetTask().GetId()}); err != nil || done.GetStatus().GetState() != pbv1.TaskState_TASK_STATE_CANCELED {
 		t.Errorf("%v %v", done, err)
 	}
-	stream, err := v1.SendStreamingMessage(t.Context(), hello10("s"))
+	stream, err := v1.SendStreamingMessage(trusted.Context(t), hello10("s"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -212,7 +214,7 @@ func TestWhatGRPCRefuses(t *testing.T) {
 			if c.before != nil {
 				c.before(w)
 			}
-			err := c.call(t.Context(), pbv1.NewA2AServiceClient(dial(t, w, nil)))
+			err := c.call(trusted.Context(t), pbv1.NewA2AServiceClient(dial(t, w, nil)))
 			said := status.Convert(err)
 			if said.Code() != c.code || strings.Contains(said.Message(), "canary") {
 				t.Fatalf("%v, want %v", err, c.code)
@@ -249,7 +251,7 @@ func TestGRPCWantsTheToken(t *testing.T) {
 		{"x-key", "good", codes.OK},
 		{"x-key", "canary", codes.Unauthenticated},
 	} {
-		ctx := metadata.AppendToOutgoingContext(t.Context(), c.key, c.value)
+		ctx := metadata.AppendToOutgoingContext(trusted.Context(t), c.key, c.value)
 		if _, err := v1.SendMessage(ctx, hello10("x")); status.Code(err) != c.code {
 			t.Errorf("%s: %s: %v, want %v", c.key, c.value, err, c.code)
 		}
@@ -278,7 +280,7 @@ func TestGRPCEndsWithItsServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	stream, err := pbv1.NewA2AServiceClient(conn).SendStreamingMessage(t.Context(), hello10("x"))
+	stream, err := pbv1.NewA2AServiceClient(conn).SendStreamingMessage(trusted.Context(t), hello10("x"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agent-on-demand/aod/internal/testing/trusted"
+
 	pbv1 "github.com/a2aproject/a2a-go/v2/a2apb/v1"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -68,7 +70,7 @@ func stalled(t *testing.T, address string, after int64, token string) (ended <-c
 		}))
 	must(t, err)
 	done := make(chan error, 1)
-	ctx := metadata.AppendToOutgoingContext(t.Context(), "authorization", "Bearer "+token)
+	ctx := metadata.AppendToOutgoingContext(trusted.Context(t), "authorization", "Bearer "+token)
 	go func() {
 		_, err := pbv1.NewA2AServiceClient(conn).SendMessage(ctx, hello10(strings.Repeat("x", 8<<20)))
 		done <- err
@@ -98,7 +100,7 @@ func TestWhatComesOverGRPCCounts(t *testing.T) {
 	if _, err := g.Take("one", 4<<20); err == nil {
 		t.Error("it does not count for the client")
 	}
-	good := metadata.AppendToOutgoingContext(t.Context(), "authorization", "Bearer another")
+	good := metadata.AppendToOutgoingContext(trusted.Context(t), "authorization", "Bearer another")
 	if _, err := pbv1.NewA2AServiceClient(v1).SendMessage(good, hello10(strings.Repeat("x", 1<<20))); err != nil {
 		t.Errorf("a neighbour: %v", err)
 	}

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/agent-on-demand/aod/internal/testing/trusted"
 )
 
 // testTime is far longer than anything of these tests takes.
@@ -56,7 +58,7 @@ func (w *harness) do(method, path, body string, header ...string) answerRead {
 // begin makes a request, and returns when the first byte of its answer is there.
 func (w *harness) begin(method, path, body string, header ...string) *http.Response {
 	w.t.Helper()
-	ctx, cancel := context.WithTimeout(w.t.Context(), testTime)
+	ctx, cancel := context.WithTimeout(trusted.Context(w.t), testTime)
 	w.t.Cleanup(cancel)
 	r, err := http.NewRequestWithContext(ctx, method, w.url+path, strings.NewReader(body))
 	if err != nil {
@@ -156,7 +158,7 @@ func decode(t *testing.T, text string) map[string]any {
 
 // open begins to read a stream, and returns when its first byte is there.
 func (w *harness) open(path string) (*http.Response, error) {
-	ctx, cancel := context.WithTimeout(w.t.Context(), testTime)
+	ctx, cancel := context.WithTimeout(trusted.Context(w.t), testTime)
 	w.t.Cleanup(cancel)
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, w.url+path, http.NoBody)
 	if err != nil {

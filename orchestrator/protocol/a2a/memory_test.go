@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agent-on-demand/aod/internal/testing/trusted"
+
 	"github.com/agent-on-demand/aod/internal/bytegate"
 	"github.com/agent-on-demand/aod/internal/wire/httpwire"
 )
@@ -16,7 +18,7 @@ func TestABodyThatThereIsNoMemoryForIsRefusedForNow(t *testing.T) {
 	for _, path := range []string{"/a2a/echo", "/a2a/echo/message:send"} {
 		g := bytegate.New(1 << 20)
 		body := `{"jsonrpc":"2.0","id":1,"method":"SendMessage","params":{"x":"` + strings.Repeat("x", 600<<10) + `"}}`
-		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, path, strings.NewReader(body))
+		r := httptest.NewRequestWithContext(trusted.Context(t), http.MethodPost, path, strings.NewReader(body))
 		r.Header.Set("Content-Type", "application/json")
 		rec := httptest.NewRecorder()
 		in, r := httpwire.Receive(rec, r)

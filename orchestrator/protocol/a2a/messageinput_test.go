@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agent-on-demand/aod/internal/testing/trusted"
+
 	pbv1 "github.com/a2aproject/a2a-go/v2/a2apb/v1"
 	"github.com/google/go-cmp/cmp"
 
@@ -244,7 +246,7 @@ func TestAnAnswerIsNotedWhenItsClientHasAllOfIt(t *testing.T) {
 		"HTTP+JSON": func() { w.do("POST", "/a2a/echo/message:send", parts10(`{"text":"rest"}`)) },
 		"0.3":       func() { w.do("POST", "/a2a/echo/v1/message:send", proto03(`{"text":"old"}`)) },
 		"gRPC": func() {
-			if _, err := pbv1.NewA2AServiceClient(conn).SendMessage(t.Context(), hello10("grpc")); err != nil {
+			if _, err := pbv1.NewA2AServiceClient(conn).SendMessage(trusted.Context(t), hello10("grpc")); err != nil {
 				t.Error(err)
 			}
 		},

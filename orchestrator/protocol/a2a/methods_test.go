@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agent-on-demand/aod/internal/testing/trusted"
+
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/agent-on-demand/aod/api"
@@ -199,7 +201,7 @@ func (w *harness) await(is func() bool) bool {
 		}
 		select {
 		case <-news:
-		case <-w.t.Context().Done():
+		case <-trusted.Context(w.t).Done():
 			return false
 		}
 	}

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agent-on-demand/aod/internal/testing/trusted"
+
 	pbv0 "github.com/a2aproject/a2a-go/a2apb"
 	pbv1 "github.com/a2aproject/a2a-go/v2/a2apb/v1"
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
@@ -62,10 +64,10 @@ func TestARefusedReceiverSaysWhy(t *testing.T) {
 		}
 	}
 	conn := dial(t, w, nil)
-	_, err10 := pbv1.NewA2AServiceClient(conn).CreateTaskPushNotificationConfig(t.Context(), &pbv1.TaskPushNotificationConfig{Tenant: "echo", TaskId: runID(1), Url: url})
+	_, err10 := pbv1.NewA2AServiceClient(conn).CreateTaskPushNotificationConfig(trusted.Context(t), &pbv1.TaskPushNotificationConfig{Tenant: "echo", TaskId: runID(1), Url: url})
 	message, fields := violationsOf(err10)
 	check("1.0 gRPC", message, fields, "/taskPushNotificationConfig", "scheme")
-	_, err03 := pbv0.NewA2AServiceClient(conn).CreateTaskPushNotificationConfig(t.Context(), &pbv0.CreateTaskPushNotificationConfigRequest{
+	_, err03 := pbv0.NewA2AServiceClient(conn).CreateTaskPushNotificationConfig(trusted.Context(t), &pbv0.CreateTaskPushNotificationConfigRequest{
 		Parent: "tasks/" + runID(1), ConfigId: "c",
 		Config: &pbv0.TaskPushNotificationConfig{Name: "tasks/" + runID(1) + "/pushNotificationConfigs/c", PushNotificationConfig: &pbv0.PushNotificationConfig{Id: "c", Url: url}},
 	})

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agent-on-demand/aod/internal/testing/trusted"
+
 	pbv1 "github.com/a2aproject/a2a-go/v2/a2apb/v1"
 
 	"github.com/agent-on-demand/aod/api"
@@ -26,11 +28,11 @@ func TestAPushTellsWhatAStreamTells(t *testing.T) {
 	})
 	run := runID(1)
 	var told []string
-	for event, err := range w.Past(t.Context(), run, 0) {
+	for event, err := range w.Past(trusted.Context(t), run, 0) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		body, _, err := server.RenderPush(t.Context(), run, event)
+		body, _, err := server.RenderPush(trusted.Context(t), run, event)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -84,7 +86,7 @@ func TestPushesOfARunReadEachOfItsEventsOnce(t *testing.T) {
 		})
 	}
 	var past []api.Event
-	for event := range w.Past(t.Context(), run, 0) {
+	for event := range w.Past(trusted.Context(t), run, 0) {
 		if event.Type != api.EventProgress {
 			past = append(past, event)
 		}
@@ -92,7 +94,7 @@ func TestPushesOfARunReadEachOfItsEventsOnce(t *testing.T) {
 	w.eventsRead.Store(0)
 	more := 0
 	tell := func(event api.Event) {
-		body, _, err := server.RenderPush(t.Context(), run, event)
+		body, _, err := server.RenderPush(trusted.Context(t), run, event)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -120,7 +122,7 @@ func TestPushesOfARunReadEachOfItsEventsOnce(t *testing.T) {
 		w.rpc("echo", "SendMessage", `{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"text":"x"}]},"configuration":{"returnImmediately":true}}`)
 		var last *fakeRun
 		w.last(func(r *fakeRun) { last = r })
-		if _, _, err := server.RenderPush(t.Context(), last.record.ID, last.events[0]); err != nil {
+		if _, _, err := server.RenderPush(trusted.Context(t), last.record.ID, last.events[0]); err != nil {
 			t.Error(err)
 		}
 	}

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agent-on-demand/aod/internal/testing/trusted"
+
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/agent-on-demand/aod/api"
@@ -22,7 +24,7 @@ const asked = `{"request_id":"r-1","task_type":"WORKER","inputs":{"a":1},"user_i
 func TestATaskIsARunOfTheUnitItNames(t *testing.T) {
 	for _, path := range []string{"/agents/run/sync", "/agents/worker/run/sync", "/agents//run/sync", "/agents/w%6frker/run/sync"} {
 		svc, notes := newFake(api.Success), newNotes()
-		w := ask(t.Context(), Handler(svc, Options{}), notes, "POST", path, asked, "Traceparent: 00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01")
+		w := ask(trusted.Context(t), Handler(svc, Options{}), notes, "POST", path, asked, "Traceparent: 00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01")
 		if w.Code != 200 || w.Header().Get("AOD-Run") != runID || !strings.Contains(w.Body.String(), `"outputs":{"n":1}`) {
 			t.Fatalf("%s: %d %s", path, w.Code, w.Body)
 		}
@@ -41,7 +43,7 @@ func TestATaskIsARunOfTheUnitItNames(t *testing.T) {
 
 func TestOtherAddressesAreNotTheContracts(t *testing.T) {
 	for _, path := range []string{"/", "/agents", "/run/sync", "/agents/run", "/v1/runs", "/health"} {
-		w := ask(t.Context(), Handler(newFake(api.Success), Options{}), newNotes(), "POST", path, asked)
+		w := ask(trusted.Context(t), Handler(newFake(api.Success), Options{}), newNotes(), "POST", path, asked)
 		if w.Code != 404 || !strings.Contains(w.Body.String(), `"code":"not_found"`) {
 			t.Errorf("%s: %d %s", path, w.Code, w.Body)
 		}
@@ -51,7 +53,7 @@ func TestOtherAddressesAreNotTheContracts(t *testing.T) {
 func TestARefusalEchoesWhatWasReadAndIsReported(t *testing.T) {
 	svc, notes := newFake(api.Success), newNotes()
 	svc.refuses = fault.New(fault.Busy, "too many")
-	w := ask(t.Context(), Handler(svc, Options{}), notes, "POST", "/agents/run/sync", asked)
+	w := ask(trusted.Context(t), Handler(svc, Options{}), notes, "POST", "/agents/run/sync", asked)
 	var got Failed
 	must(t, json.Unmarshal(w.Body.Bytes(), &got))
 	if w.Code != 429 || w.Header().Get("Retry-After") == "" || got.RequestID != "r-1" || got.TaskType != "WORKER" || got.Error.Code != "busy" {
@@ -80,7 +82,7 @@ func (panicking) Submit(context.Context, spool.Submission) (api.Record, bool, er
 
 func TestAPanicIsAnAnswerThatEchoesTheTask(t *testing.T) {
 	notes := newNotes()
-	w := ask(t.Context(), Handler(panicking{newFake("")}, Options{}), notes, "POST", "/agents/run/stream", asked)
+	w := ask(trusted.Context(t), Handler(panicking{newFake("")}, Options{}), notes, "POST", "/agents/run/stream", asked)
 	var panicked *httpwire.PanicError
 	if w.Code != 500 || !strings.Contains(w.Body.String(), `"request_id":"r-1"`) || strings.Contains(w.Body.String(), "canary") {
 		t.Errorf("%d %s", w.Code, w.Body)
@@ -93,7 +95,7 @@ func TestAPanicIsAnAnswerThatEchoesTheTask(t *testing.T) {
 func TestARunOfAClientThatGoesAwayIsCancelled(t *testing.T) {
 	for header, cancelled := range map[string]int{"X: y": 1, DisconnectHeader + ": cancel": 1, DisconnectHeader + ": continue": 0} {
 		svc := newFake("")
-		ctx, leave := context.WithCancel(t.Context())
+		ctx, leave := context.WithCancel(trusted.Context(t))
 		time.AfterFunc(10*time.Millisecond, leave)
 		ask(ctx, Handler(svc, Options{}), newNotes(), "POST", "/agents/run/sync", asked, header)
 		if len(svc.cancelled) != cancelled {
@@ -105,11 +107,11 @@ func TestARunOfAClientThatGoesAwayIsCancelled(t *testing.T) {
 func TestReadiness(t *testing.T) {
 	svc := newFake("")
 	h := Handler(svc, Options{})
-	if w := ask(t.Context(), h, newNotes(), "GET", "/health/ready", ""); w.Code != 200 || w.Body.String() != `{"service":"aod","status":"ready"}`+"\n" {
+	if w := ask(trusted.Context(t), h, newNotes(), "GET", "/health/ready", ""); w.Code != 200 || w.Body.String() != `{"service":"aod","status":"ready"}`+"\n" {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
 	svc.notReady = fault.New(fault.Internal, "canary")
-	if w := ask(t.Context(), h, newNotes(), "GET", "/health/ready", ""); w.Code != 503 || w.Body.String() != `{"service":"aod","status":"degraded"}`+"\n" {
+	if w := ask(trusted.Context(t), h, newNotes(), "GET", "/health/ready", ""); w.Code != 503 || w.Body.String() != `{"service":"aod","status":"degraded"}`+"\n" {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
 }
@@ -120,11 +122,11 @@ func TestItsPatternsAreThoseOfAServeMux(t *testing.T) {
 	for _, pattern := range append(Patterns(), ReadyPattern) {
 		mux.Handle(pattern, h)
 	}
-	w := ask(t.Context(), mux, newNotes(), "POST", "/agents/worker/run/sync", asked)
+	w := ask(trusted.Context(t), mux, newNotes(), "POST", "/agents/worker/run/sync", asked)
 	if w.Code != 200 {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
-	if w := ask(t.Context(), mux, newNotes(), "GET", "/agents/run/sync", ""); w.Code != 405 {
+	if w := ask(trusted.Context(t), mux, newNotes(), "GET", "/agents/run/sync", ""); w.Code != 405 {
 		t.Errorf("%d", w.Code)
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agent-on-demand/aod/internal/testing/trusted"
+
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/client/agenthttp"
@@ -38,13 +40,13 @@ func TestARefusalOfInputsMayBeAnsweredWith200(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			h := Handler(c.svc, Options{Policy: c.policy})
 			notes := newNotes()
-			w := ask(t.Context(), h, notes, "POST", "/agents/run/sync", c.body)
+			w := ask(trusted.Context(t), h, notes, "POST", "/agents/run/sync", c.body)
 			var got Failed
 			must(t, json.Unmarshal(w.Body.Bytes(), &got))
 			if w.Code != c.status || got.OK || got.Status != StatusFailed || got.Error.Code == "" || len(notes.reports) != 1 {
 				t.Errorf("%d %s, reported %v", w.Code, w.Body, notes.reports)
 			}
-			w = ask(t.Context(), h, newNotes(), "POST", "/agents/run/stream", c.body)
+			w = ask(trusted.Context(t), h, newNotes(), "POST", "/agents/run/stream", c.body)
 			if streams := w.Header().Get("Content-Type") == httpwire.TypeEvents; streams != (w.Code == 200) {
 				t.Errorf("%d %v", w.Code, w.Header())
 			}
@@ -72,7 +74,7 @@ func TestAUnitThatFailsSaysSoInTheContractsWords(t *testing.T) {
 		svc.record.Error = &api.RunError{Kind: string(api.CapsuleError)}
 		h := Handler(svc, Options{Policy: Policy{Refuse200: refuses}})
 		for path, status := range map[string]int{"sync": map[bool]int{true: 200, false: 502}[refuses != nil], "stream": 200} {
-			w := ask(t.Context(), h, newNotes(), "POST", "/agents/run/"+path, asked)
+			w := ask(trusted.Context(t), h, newNotes(), "POST", "/agents/run/"+path, asked)
 			if w.Code != status || !strings.Contains(w.Body.String(), `"code":"`+name+`"`) {
 				t.Errorf("%s: %d %s", path, w.Code, w.Body)
 			}
@@ -83,7 +85,7 @@ func TestAUnitThatFailsSaysSoInTheContractsWords(t *testing.T) {
 func TestANameOfAFileIsARefusalOfInputs(t *testing.T) {
 	svc := &filing{newFake("")}
 	h := Handler(svc, Options{Policy: Policy{Refuse200: map[string]bool{"worker": true}}})
-	w := ask(t.Context(), h, newNotes(), "POST", "/agents/run/sync", `{"request_id":"r-1","task_type":"WORKER","inputs":{"doc":"x.txt"}}`)
+	w := ask(trusted.Context(t), h, newNotes(), "POST", "/agents/run/sync", `{"request_id":"r-1","task_type":"WORKER","inputs":{"doc":"x.txt"}}`)
 	if w.Code != http.StatusOK || !strings.Contains(w.Body.String(), `"pointer":"/doc"`) {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}

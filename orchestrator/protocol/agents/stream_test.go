@@ -9,6 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/agent-on-demand/aod/internal/testing/trusted"
+
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/agent-on-demand/aod/api"
@@ -21,7 +23,7 @@ func watch(t *testing.T, svc Service) (*progressWriter, *httptest.ResponseRecord
 	t.Helper()
 	w, notes := httptest.NewRecorder(), newNotes()
 	c := &call{
-		w: httpwire.Watch(w), r: httptest.NewRequestWithContext(t.Context(), "POST", "/", nil), notes: &notes.Notes,
+		w: httpwire.Watch(w), r: httptest.NewRequestWithContext(trusted.Context(t), "POST", "/", nil), notes: &notes.Notes,
 		task: &task{Request: agenthttp.Request{RequestID: "r-1", TaskType: "T"}},
 	}
 	return &progressWriter{call: c, svc: svc, run: "id", out: httpwire.NewEventWriter(w)}, w, notes
@@ -32,7 +34,7 @@ func TestASilentTaskShowsThatItLives(t *testing.T) {
 		s, w, _ := watch(t, newFake(""))
 		events := make(chan eventOrError)
 		followed := make(chan bool)
-		go func() { followed <- s.follow(t.Context(), events) }()
+		go func() { followed <- s.follow(trusted.Context(t), events) }()
 		time.Sleep(20 * time.Second)
 		events <- eventOrError{Value: api.Event{Type: api.EventWarning, Data: []byte(`{"message":"no progress"}`)}}
 		events <- eventOrError{Value: api.Event{Type: api.EventEnd, Data: []byte(`{}`)}}
@@ -47,11 +49,11 @@ func TestAnAttemptThatFailsIsNotTheEnd(t *testing.T) {
 	svc := newFake("")
 	s, _, _ := watch(t, svc)
 	failed := api.Event{Type: api.EventState, Data: []byte(`{"state":"failed"}`)}
-	if s.isLast(t.Context(), failed) {
+	if s.isLast(trusted.Context(t), failed) {
 		t.Error("the run goes on")
 	}
 	svc.record.Outcome = api.Success
-	if !s.isLast(t.Context(), failed) {
+	if !s.isLast(trusted.Context(t), failed) {
 		t.Error("the run has ended")
 	}
 }
@@ -59,7 +61,7 @@ func TestAnAttemptThatFailsIsNotTheEnd(t *testing.T) {
 func TestRunsOfAServerThatEndsAreNotAbandoned(t *testing.T) {
 	svc := newFake("")
 	h := &handler{svc: svc}
-	serving, end := context.WithCancel(t.Context())
+	serving, end := context.WithCancel(trusted.Context(t))
 	request, leave := context.WithCancel(httpwire.Outliving(serving))
 	leave()
 	end()
@@ -72,7 +74,7 @@ func TestRunsOfAServerThatEndsAreNotAbandoned(t *testing.T) {
 func TestAStreamWhoseEventsCannotBeReadSaysSo(t *testing.T) {
 	svc, notes := newFake(""), newNotes()
 	svc.trouble = errors.New("disk away")
-	w := ask(t.Context(), Handler(svc, Options{}), notes, "POST", "/agents/run/stream", asked)
+	w := ask(trusted.Context(t), Handler(svc, Options{}), notes, "POST", "/agents/run/stream", asked)
 	last := w.Body.String()
 	if !strings.Contains(last, "event: final\n") || !strings.Contains(last, `"code":"internal"`) || strings.Contains(last, "disk") {
 		t.Errorf("%s", last)
@@ -99,7 +101,7 @@ func TestAStreamTellsOfStatesAndProgress(t *testing.T) {
 		{Type: api.EventProgress, Data: []byte(`{"percent":50,"step":"final"}`)},
 		{Type: api.EventEnd, Data: []byte(`{}`)},
 	}
-	w := ask(t.Context(), Handler(svc, Options{}), newNotes(), "POST", "/agents/run/stream", asked)
+	w := ask(trusted.Context(t), Handler(svc, Options{}), newNotes(), "POST", "/agents/run/stream", asked)
 	var told []string
 	reader := httpwire.NewEventReader(w.Body, agenthttp.DefaultLimits().Events())
 	for e, err := reader.Next(); err == nil; e, err = reader.Next() {

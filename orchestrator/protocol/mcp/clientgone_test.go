@@ -14,6 +14,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/agent-on-demand/aod/internal/testing/trusted"
+
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/internal/testing/testkit"
 )
@@ -26,7 +28,7 @@ const callsHello = `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"nam
 // isCancelled reports that a run is cancelled, and why.
 func isCancelled(t *testing.T, f *fakeService, why string) {
 	t.Helper()
-	if r, err := f.Get(t.Context(), idOf(1)); err != nil || r.Outcome != api.WasCancelled || !strings.Contains(r.Error.Message, why) {
+	if r, err := f.Get(trusted.Context(t), idOf(1)); err != nil || r.Outcome != api.WasCancelled || !strings.Contains(r.Error.Message, why) {
 		t.Errorf("%s %v %v", r.Outcome, r.Error, err)
 	}
 }
@@ -44,7 +46,7 @@ func TestAClosedStdinTakesItsQuestionsWithIt(t *testing.T) {
 			in, client := io.Pipe()
 			out := &testkit.Log{}
 			served := make(chan error, 1)
-			go func() { served <- New(f, Options{}).ServeStdio(t.Context(), in, out) }()
+			go func() { served <- New(f, Options{}).ServeStdio(trusted.Context(t), in, out) }()
 			_, err := client.Write([]byte(c.lines))
 			must(t, err)
 			testkit.Eventually(t, "it asks", func() bool { return strings.Contains(out.String(), c.want) })
@@ -60,10 +62,10 @@ func TestAClosedStdinTakesItsQuestionsWithIt(t *testing.T) {
 		out := &testkit.Log{}
 		in, client := io.Pipe()
 		served := make(chan error, 1)
-		go func() { served <- New(f, Options{}).ServeStdio(t.Context(), in, out) }()
+		go func() { served <- New(f, Options{}).ServeStdio(trusted.Context(t), in, out) }()
 		_, err := client.Write([]byte(opensAsking + "\n" + callsHello + "\n"))
 		must(t, err)
-		testkit.Eventually(t, "it runs", func() bool { r, err := f.Get(t.Context(), idOf(1)); return err == nil && r.State == api.Running })
+		testkit.Eventually(t, "it runs", func() bool { r, err := f.Get(trusted.Context(t), idOf(1)); return err == nil && r.State == api.Running })
 		must(t, client.Close())
 		f.mu.Lock()
 		r := f.runs[idOf(1)]
@@ -88,7 +90,7 @@ func newStreaming(t *testing.T, s *Server) *streaming {
 	server := httptest.NewServer(s)
 	t.Cleanup(server.Close)
 	x := &streaming{t: t, url: server.URL + Path}
-	response := x.send(t.Context(), http.MethodPost, opensAsking)
+	response := x.send(trusted.Context(t), http.MethodPost, opensAsking)
 	x.session = response.Header.Get(sessionHeader)
 	must(t, response.Body.Close())
 	return x
@@ -140,7 +142,7 @@ func next(t *testing.T, stream *bufio.Reader, holds string) (e event) {
 // droppedWhileAsking calls a tool, and drops the stream when it is asked.
 func (x *streaming) droppedWhileAsking() event {
 	x.t.Helper()
-	ctx, drop := context.WithCancel(x.t.Context())
+	ctx, drop := context.WithCancel(trusted.Context(x.t))
 	response := x.send(ctx, http.MethodPost, callsHello)
 	asked := next(x.t, bufio.NewReader(response.Body), "elicitation/create")
 	drop()
@@ -154,11 +156,11 @@ func TestADroppedStreamLeavesItsQuestionOpen(t *testing.T) {
 		"answered in the session": func(x *streaming, _ *fakeService, asked event) {
 			var request struct{ ID json.RawMessage }
 			must(x.t, json.Unmarshal(asked.data, &request))
-			response := x.send(x.t.Context(), http.MethodPost, fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"action":"accept"}}`, request.ID))
+			response := x.send(trusted.Context(x.t), http.MethodPost, fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"action":"accept"}}`, request.ID))
 			must(x.t, response.Body.Close())
 		},
 		"answered elsewhere": func(x *streaming, f *fakeService, _ event) {
-			must(x.t, f.Answer(x.t.Context(), f.asking.open(idOf(1))[0].ID, api.Answer{Action: "approve"}))
+			must(x.t, f.Answer(trusted.Context(x.t), f.asking.open(idOf(1))[0].ID, api.Answer{Action: "approve"}))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -170,7 +172,7 @@ func TestADroppedStreamLeavesItsQuestionOpen(t *testing.T) {
 			answer(x, f, asked)
 			var response *http.Response
 			testkit.Eventually(t, "the server sees that the stream is cut", func() bool {
-				response = x.send(t.Context(), http.MethodGet, "", "Last-Event-ID: "+asked.id)
+				response = x.send(trusted.Context(t), http.MethodGet, "", "Last-Event-ID: "+asked.id)
 				if response.StatusCode != http.StatusOK {
 					_ = response.Body.Close()
 				}
@@ -190,7 +192,7 @@ func TestAnEndedSessionTakesItsQuestionsWithIt(t *testing.T) {
 	f := asking(mayGoOn)
 	x := newStreaming(t, New(f, Options{}))
 	x.droppedWhileAsking()
-	response := x.send(t.Context(), http.MethodDelete, "")
+	response := x.send(trusted.Context(t), http.MethodDelete, "")
 	must(t, response.Body.Close())
 	if response.StatusCode != http.StatusNoContent {
 		t.Error(response.Status)
@@ -210,7 +212,7 @@ func TestADisplacedSessionTakesItsQuestionsWithIt(t *testing.T) {
 		return s.doors.visits.byID[x.session].busy == 0
 	})
 	x.session = ""
-	response := x.send(t.Context(), http.MethodPost, opensAsking)
+	response := x.send(trusted.Context(t), http.MethodPost, opensAsking)
 	must(t, response.Body.Close())
 	isCancelled(t, f, gone.reason)
 	must(t, s.Close())
@@ -223,7 +225,7 @@ func TestASessionOfNobodyTakesItsQuestionsWithIt(t *testing.T) {
 		s := New(f, Options{})
 		opened := ask(t, s, "POST", opensAsking)
 		session := sessionHeader + ": " + opened.Header().Get(sessionHeader)
-		ctx, drop := context.WithCancel(t.Context())
+		ctx, drop := context.WithCancel(trusted.Context(t))
 		go func() { synctest.Wait(); drop() }()
 		r := httptest.NewRequestWithContext(ctx, "POST", Path, strings.NewReader(callsHello))
 		for name, value := range map[string]string{"Content-Type": "application/json", "Accept": "application/json, text/event-stream", sessionHeader: strings.TrimPrefix(session, sessionHeader+": ")} {
@@ -232,7 +234,7 @@ func TestASessionOfNobodyTakesItsQuestionsWithIt(t *testing.T) {
 		s.ServeHTTP(httptest.NewRecorder(), r)
 		time.Sleep(sessionTime - time.Second)
 		synctest.Wait()
-		if r, _ := f.Get(t.Context(), idOf(1)); r.Question == nil || r.Outcome != "" {
+		if r, _ := f.Get(trusted.Context(t), idOf(1)); r.Question == nil || r.Outcome != "" {
 			t.Error("it is gone before its time")
 		}
 		time.Sleep(2 * time.Second)

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agent-on-demand/aod/internal/testing/trusted"
+
 	"golang.org/x/sys/unix"
 
 	"github.com/agent-on-demand/aod/internal/bytegate"
@@ -20,7 +22,7 @@ import (
 // ask sends one request as a client of its own making.
 func ask(t testing.TB, h http.Handler, method, body string, headers ...string) *httptest.ResponseRecorder {
 	t.Helper()
-	r := httptest.NewRequestWithContext(t.Context(), method, Path, strings.NewReader(body))
+	r := httptest.NewRequestWithContext(trusted.Context(t), method, Path, strings.NewReader(body))
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("Accept", "application/json, text/event-stream")
 	for _, header := range headers {
@@ -104,7 +106,7 @@ func (u unread) Read([]byte) (int, error) {
 
 func TestABodyIsReadForASessionThatIsThereOnly(t *testing.T) {
 	s := New(newFake("hello"), Options{})
-	r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, Path, unread{t})
+	r := httptest.NewRequestWithContext(trusted.Context(t), http.MethodPost, Path, unread{t})
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("Accept", "application/json, text/event-stream")
 	r.Header.Set(sessionHeader, "nobody")

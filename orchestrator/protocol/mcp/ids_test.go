@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agent-on-demand/aod/internal/testing/trusted"
+
 	"github.com/agent-on-demand/aod/api"
 )
 
@@ -23,7 +25,7 @@ func speak(t *testing.T, s *Server, revision string, lines ...string) []string {
 		`{"jsonrpc":"2.0","method":"notifications/initialized"}`,
 	}
 	out := &told{writes: make(chan string, 100)}
-	if err := s.ServeStdio(t.Context(), &steps{lines: append(opening, lines...), writes: out.writes}, out); err != nil {
+	if err := s.ServeStdio(trusted.Context(t), &steps{lines: append(opening, lines...), writes: out.writes}, out); err != nil {
 		t.Errorf("it ends with %v", err)
 	}
 	said := strings.Split(strings.TrimSpace(out.String()), "\n")

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/agent-on-demand/aod/internal/testing/trusted"
+
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/agent-on-demand/aod/api"
@@ -51,7 +53,7 @@ func meet(t *testing.T, transport sdk.Transport, revision string, p *person) *sd
 		opts.ElicitationHandler = p.elicit
 	}
 	client := sdk.NewClient(&sdk.Implementation{Name: "tester", Version: "7"}, opts)
-	session, err := client.Connect(t.Context(), transport, &sdk.ClientSessionOptions{ProtocolVersion: revision})
+	session, err := client.Connect(trusted.Context(t), transport, &sdk.ClientSessionOptions{ProtocolVersion: revision})
 	must(t, err)
 	t.Cleanup(func() { _ = session.Close() })
 	return session
@@ -66,7 +68,7 @@ func asking(questions ...api.Question) *fakeService {
 
 func callHello(t *testing.T, session *sdk.ClientSession) *sdk.CallToolResult {
 	t.Helper()
-	result, err := session.CallTool(t.Context(), &sdk.CallToolParams{Name: "hello", Arguments: map[string]any{"n": 1}})
+	result, err := session.CallTool(trusted.Context(t), &sdk.CallToolParams{Name: "hello", Arguments: map[string]any{"n": 1}})
 	must(t, err)
 	return result
 }
@@ -173,7 +175,7 @@ func TestARunThatNobodyAnswersIsCancelledAndSaysWhy(t *testing.T) {
 				if got := resultText(result); !result.IsError || !strings.Contains(got, c.want) || !strings.Contains(got, `"kind":"unanswered"`) || !strings.Contains(got, idOf(1)) {
 					t.Errorf("%s", got)
 				}
-				if r, _ := f.Get(t.Context(), idOf(1)); r.Outcome != api.WasCancelled || !strings.Contains(r.Error.Message, "ask") {
+				if r, _ := f.Get(trusted.Context(t), idOf(1)); r.Outcome != api.WasCancelled || !strings.Contains(r.Error.Message, "ask") {
 					t.Errorf("%s %v", r.Outcome, r.Error)
 				}
 			})
@@ -229,7 +231,7 @@ func isNotTaken(t *testing.T, to func(*testing.T, *Server) sdk.Transport, revisi
 	t.Helper()
 	f := asking(whoAsks)
 	p := says("accept", content)
-	result, err := meet(t, to(t, New(f, Options{})), revision, p).CallTool(t.Context(), &sdk.CallToolParams{Name: "hello"})
+	result, err := meet(t, to(t, New(f, Options{})), revision, p).CallTool(trusted.Context(t), &sdk.CallToolParams{Name: "hello"})
 	if len(f.asking.open(idOf(1))) != 1 {
 		t.Error("it is answered")
 	}
@@ -279,12 +281,12 @@ func TestWhatIsAnsweredElsewhereIsTakenBack(t *testing.T) {
 						return &sdk.ElicitResult{Action: "decline"}, nil
 					}
 					defer close(takenBack)
-					must(t, f.Answer(t.Context(), f.asking.open(idOf(1))[0].ID, api.Answer{Action: "reject", By: "terminal"}))
+					must(t, f.Answer(trusted.Context(t), f.asking.open(idOf(1))[0].ID, api.Answer{Action: "reject", By: "terminal"}))
 					<-ctx.Done()
 					return nil, ctx.Err()
 				},
 			})
-			session, err := client.Connect(t.Context(), ways[way](t, New(f, Options{})), &sdk.ClientSessionOptions{ProtocolVersion: "2025-11-25"})
+			session, err := client.Connect(trusted.Context(t), ways[way](t, New(f, Options{})), &sdk.ClientSessionOptions{ProtocolVersion: "2025-11-25"})
 			must(t, err)
 			if got := resultText(callHello(t, session)); !strings.Contains(got, `{"action":"reject","by":"terminal"}`) {
 				t.Errorf("%s", got)
@@ -299,7 +301,7 @@ func TestWhoeverAnswersFirstCounts(t *testing.T) {
 	f := asking(mayGoOn)
 	p := &person{}
 	p.says = func(*sdk.ElicitParams) (*sdk.ElicitResult, error) {
-		must(t, f.Answer(t.Context(), f.asking.open(idOf(1))[0].ID, api.Answer{Action: "reject", By: "terminal"}))
+		must(t, f.Answer(trusted.Context(t), f.asking.open(idOf(1))[0].ID, api.Answer{Action: "reject", By: "terminal"}))
 		return &sdk.ElicitResult{Action: "accept"}, nil
 	}
 	got := resultText(callHello(t, meet(t, ways["http"](t, New(f, Options{})), Stateless, p)))

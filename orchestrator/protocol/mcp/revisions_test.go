@@ -15,6 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agent-on-demand/aod/internal/testing/trusted"
+
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/agent-on-demand/aod/api"
@@ -47,7 +49,7 @@ var ways = map[string]func(t *testing.T, s *Server) sdk.Transport{
 		in, client := io.Pipe()
 		back, out := io.Pipe()
 		var served sync.WaitGroup
-		served.Go(func() { _ = s.ServeStdio(t.Context(), in, out); _ = out.Close() })
+		served.Go(func() { _ = s.ServeStdio(trusted.Context(t), in, out); _ = out.Close() })
 		t.Cleanup(func() { _ = client.Close(); _ = back.Close(); served.Wait() })
 		return &sdk.IOTransport{Reader: back, Writer: client}
 	},
@@ -66,7 +68,7 @@ func connect(t *testing.T, transport sdk.Transport, revision string) (*sdk.Clien
 		ProgressNotificationHandler: func(_ context.Context, r *sdk.ProgressNotificationClientRequest) { h.progress <- r.Params },
 		ToolListChangedHandler:      func(context.Context, *sdk.ToolListChangedRequest) { h.changes <- struct{}{} },
 	})
-	session, err := client.Connect(t.Context(), transport, &sdk.ClientSessionOptions{ProtocolVersion: revision})
+	session, err := client.Connect(trusted.Context(t), transport, &sdk.ClientSessionOptions{ProtocolVersion: revision})
 	must(t, err)
 	t.Cleanup(func() { _ = session.Close() })
 	if got := session.InitializeResult().ProtocolVersion; got != revision {
@@ -97,7 +99,7 @@ func TestEveryRevisionOnEveryWay(t *testing.T) {
 
 func checkList(t *testing.T, _ *fakeService, session *sdk.ClientSession, _ heard) {
 	var names []string
-	for tool, err := range session.Tools(t.Context(), nil) {
+	for tool, err := range session.Tools(trusted.Context(t), nil) {
 		must(t, err)
 		names = append(names, tool.Name)
 		if tool.Description == "" || tool.Title == "" || tool.Annotations == nil || !tool.Annotations.ReadOnlyHint || *tool.Annotations.OpenWorldHint {
@@ -116,7 +118,7 @@ func checkCall(t *testing.T, f *fakeService, session *sdk.ClientSession, _ heard
 	}
 	params := &sdk.CallToolParams{Name: "a_b", Arguments: map[string]any{"n": 1}}
 	params.Meta = sdk.Meta{"traceparent": "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"}
-	result, err := session.CallTool(t.Context(), params)
+	result, err := session.CallTool(trusted.Context(t), params)
 	must(t, err)
 	output, _ := result.StructuredContent.(map[string]any)
 	if result.IsError || output["n"] != 1.0 || result.Meta["aod/run"] != idOf(1) {
@@ -139,32 +141,32 @@ func checkCall(t *testing.T, f *fakeService, session *sdk.ClientSession, _ heard
 	if !slices.Equal(kinds, want) {
 		t.Errorf("%q", kinds)
 	}
-	read, err := session.ReadResource(t.Context(), &sdk.ReadResourceParams{URI: "aod://runs/" + idOf(1) + "/files/d/a%20b.png"})
+	read, err := session.ReadResource(trusted.Context(t), &sdk.ReadResourceParams{URI: "aod://runs/" + idOf(1) + "/files/d/a%20b.png"})
 	must(t, err)
 	if string(read.Contents[0].Blob) != "png" || read.Contents[0].MIMEType != "image/png" {
 		t.Errorf("%+v", read.Contents[0])
 	}
-	if _, err := session.ReadResource(t.Context(), &sdk.ReadResourceParams{URI: "aod://runs/" + idOf(1) + "/files/big.bin"}); err == nil || !strings.Contains(err.Error(), "8388608 bytes") {
+	if _, err := session.ReadResource(trusted.Context(t), &sdk.ReadResourceParams{URI: "aod://runs/" + idOf(1) + "/files/big.bin"}); err == nil || !strings.Contains(err.Error(), "8388608 bytes") {
 		t.Error(err)
 	}
 }
 
 func checkErrors(t *testing.T, f *fakeService, session *sdk.ClientSession, _ heard) {
 	for what, uri := range map[string]string{"no run": "aod://runs/" + idOf(9) + "/files/a", "up": "aod://runs/" + idOf(1) + "/files/%2e%2e/x"} {
-		if _, err := session.ReadResource(t.Context(), &sdk.ReadResourceParams{URI: uri}); codeOf(err) != -32602 {
+		if _, err := session.ReadResource(trusted.Context(t), &sdk.ReadResourceParams{URI: uri}); codeOf(err) != -32602 {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	if _, err := session.CallTool(t.Context(), &sdk.CallToolParams{Name: "nobody"}); codeOf(err) != -32602 {
+	if _, err := session.CallTool(trusted.Context(t), &sdk.CallToolParams{Name: "nobody"}); codeOf(err) != -32602 {
 		t.Errorf("unknown tool: %v", err)
 	}
-	if _, err := session.CallTool(t.Context(), &sdk.CallToolParams{Name: "hello", Arguments: map[string]any{"do": "panic"}}); codeOf(err) != -32603 || strings.Contains(err.Error(), "canary") {
+	if _, err := session.CallTool(trusted.Context(t), &sdk.CallToolParams{Name: "hello", Arguments: map[string]any{"do": "panic"}}); codeOf(err) != -32603 || strings.Contains(err.Error(), "canary") {
 		t.Errorf("panic: %v", err)
 	}
 	f.outcome = func(_ Submission, r *api.Record) {
 		r.Outcome, r.Error = api.OutOfMemory, &api.RunError{Kind: api.KindMemoryLimit, Message: "too large", Hint: "send less"}
 	}
-	result, err := session.CallTool(t.Context(), &sdk.CallToolParams{Name: "hello"})
+	result, err := session.CallTool(trusted.Context(t), &sdk.CallToolParams{Name: "hello"})
 	must(t, err)
 	text := result.Content[0].(*sdk.TextContent).Text
 	for _, part := range []string{`"kind":"memory_limit"`, `"hint":"send less"`, `"run":"` + idOf(1) + `"`} {
@@ -178,13 +180,13 @@ func checkFiles(t *testing.T, f *fakeService, session *sdk.ClientSession, _ hear
 	run := f.keepFile("d/x y.csv", "a,b")
 	for uri, content := range map[string]string{"data:text/plain;name=n.txt;base64,aGk=": "hi", "aod://runs/" + run + "/files/d/x%20y.csv": "a,b"} {
 		f.contents = nil
-		result, err := session.CallTool(t.Context(), &sdk.CallToolParams{Name: "read", Arguments: map[string]any{"doc": uri}})
+		result, err := session.CallTool(trusted.Context(t), &sdk.CallToolParams{Name: "read", Arguments: map[string]any{"doc": uri}})
 		must(t, err)
 		if result.IsError || len(f.contents) != 1 || f.contents[0] != content {
 			t.Errorf("%s: %q %+v", uri, f.contents, result.Content[0])
 		}
 	}
-	result, err := session.CallTool(t.Context(), &sdk.CallToolParams{Name: "read", Arguments: map[string]any{"doc": "/etc/passwd"}})
+	result, err := session.CallTool(trusted.Context(t), &sdk.CallToolParams{Name: "read", Arguments: map[string]any{"doc": "/etc/passwd"}})
 	must(t, err)
 	if text := result.Content[0].(*sdk.TextContent).Text; !result.IsError || !strings.Contains(text, `"pointer":"/doc"`) {
 		t.Error(text)
@@ -198,7 +200,7 @@ func checkProgress(t *testing.T, f *fakeService, session *sdk.ClientSession, h h
 	call.Go(func() {
 		params := &sdk.CallToolParams{Name: "hello"}
 		params.SetProgressToken("tok")
-		if _, err := session.CallTool(t.Context(), params); err != nil {
+		if _, err := session.CallTool(trusted.Context(t), params); err != nil {
 			t.Error(err)
 		}
 	})
@@ -216,7 +218,7 @@ func checkProgress(t *testing.T, f *fakeService, session *sdk.ClientSession, h h
 
 func checkCancel(t *testing.T, f *fakeService, session *sdk.ClientSession, _ heard) {
 	f.hold = true
-	ctx, cancel := context.WithCancel(t.Context())
+	ctx, cancel := context.WithCancel(trusted.Context(t))
 	defer cancel()
 	go func() {
 		testkit.Eventually(t, "its run is submitted", func() bool { f.mu.Lock(); defer f.mu.Unlock(); return len(f.submitted) == 1 })
@@ -229,7 +231,7 @@ func checkCancel(t *testing.T, f *fakeService, session *sdk.ClientSession, _ hea
 }
 
 func checkChanges(t *testing.T, f *fakeService, session *sdk.ClientSession, h heard) {
-	_, err := session.ListTools(t.Context(), nil)
+	_, err := session.ListTools(trusted.Context(t), nil)
 	must(t, err)
 	for len(h.changes) > 0 { // of the tools that were there from the start
 		<-h.changes
@@ -237,7 +239,7 @@ func checkChanges(t *testing.T, f *fakeService, session *sdk.ClientSession, h he
 	told := false
 	for n := 0; !told && n < int(patience/time.Second); n++ { // over HTTP nobody hears what is told before its stream is open
 		f.add(fmt.Sprintf("newcomer-%d", n), anySchema)
-		_, err = session.ListTools(t.Context(), nil) // has the server look
+		_, err = session.ListTools(trusted.Context(t), nil) // has the server look
 		must(t, err)
 		select {
 		case <-h.changes:

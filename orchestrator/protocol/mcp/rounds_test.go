@@ -11,6 +11,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/agent-on-demand/aod/internal/testing/trusted"
+
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/internal/wire/httpwire"
 )
@@ -237,7 +239,7 @@ func TestATaskThatNobodyAnswersIsCancelled(t *testing.T) {
 	f := newFake("hello")
 	f.hold = true
 	s := New(f, Options{})
-	_, err := f.Submit(t.Context(), Submission{Unit: "hello", Metadata: map[string]string{ClientKey: "c"}})
+	_, err := f.Submit(trusted.Context(t), Submission{Unit: "hello", Metadata: map[string]string{ClientKey: "c"}})
 	must(t, err)
 	f.ask(f.runs[idOf(1)], mayGoOn)
 	for range 2 {
@@ -245,7 +247,7 @@ func TestATaskThatNobodyAnswersIsCancelled(t *testing.T) {
 			t.Error(w.Body)
 		}
 	}
-	if r, _ := f.Get(t.Context(), idOf(1)); r.Outcome != api.WasCancelled {
+	if r, _ := f.Get(trusted.Context(t), idOf(1)); r.Outcome != api.WasCancelled {
 		t.Error(r.Outcome)
 	}
 }

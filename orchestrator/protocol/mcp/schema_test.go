@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agent-on-demand/aod/internal/testing/trusted"
+
 	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/xeipuuv/gojsonschema"
 
@@ -195,7 +197,7 @@ func TestEveryExampleIsATool(t *testing.T) {
 	lists := map[string]bool{}
 	for range 2 {
 		session, _ := connect(t, ways["http"](t, s), "2025-06-18")
-		result, err := session.ListTools(t.Context(), nil)
+		result, err := session.ListTools(trusted.Context(t), nil)
 		must(t, err)
 		raw, err := json.Marshal(result)
 		must(t, err)
@@ -227,7 +229,7 @@ func TestUnitsThatAreNoTools(t *testing.T) {
 	var log strings.Builder
 	s := New(f, Options{Logger: textLogger(&log)})
 	for range 2 {
-		must(t, s.Refresh(t.Context()))
+		must(t, s.Refresh(trusted.Context(t)))
 	}
 	var names []string
 	for name, tool := range s.catalogue.tools {
@@ -238,13 +240,13 @@ func TestUnitsThatAreNoTools(t *testing.T) {
 	}
 	only := New(f, Options{Units: []string{"good", "missing"}, Logger: textLogger(&log)})
 	for range 2 {
-		must(t, only.Refresh(t.Context()))
+		must(t, only.Refresh(trusted.Context(t)))
 	}
 	if strings.Count(log.String(), "unit=missing") != 1 {
 		t.Errorf("of a unit that isn't there: %s", log.String())
 	}
 	granted := New(f, Options{Tools: []Tool{{Name: "own", Unit: "a.b", Description: "mine"}}})
-	must(t, granted.Refresh(t.Context()))
+	must(t, granted.Refresh(trusted.Context(t)))
 	if len(only.catalogue.tools) != 1 || len(granted.catalogue.tools) != 1 || granted.catalogue.find("own").Description != "mine" {
 		t.Error(fmt.Sprint(only.catalogue.tools, granted.catalogue.tools))
 	}

@@ -13,6 +13,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/agent-on-demand/aod/internal/testing/trusted"
+
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/internal/testing/testkit"
 	"github.com/agent-on-demand/aod/internal/wire/httpwire"
@@ -58,7 +60,7 @@ func TestATaskIsCancelled(t *testing.T) {
 	f := newFake("hello")
 	f.hold = true
 	s := New(f, Options{})
-	_, err := f.Submit(t.Context(), Submission{Unit: "hello", Metadata: map[string]string{ClientKey: "c"}})
+	_, err := f.Submit(trusted.Context(t), Submission{Unit: "hello", Metadata: map[string]string{ClientKey: "c"}})
 	must(t, err)
 	if w := asks(t, s, true, "tasks/cancel", `"taskId":"`+idOf(1)+`"`); w.Code != 200 || len(f.cancelled) != 1 {
 		t.Error(w.Body)
@@ -71,7 +73,7 @@ func TestATaskIsCancelled(t *testing.T) {
 func TestATaskOfNobody(t *testing.T) {
 	f := newFake("hello")
 	s := New(f, Options{})
-	_, err := f.Submit(t.Context(), Submission{Unit: "hello"}) // of another door
+	_, err := f.Submit(trusted.Context(t), Submission{Unit: "hello"}) // of another door
 	must(t, err)
 	for _, params := range []string{`"taskId":"` + idOf(1) + `"`, `"taskId":"` + idOf(9) + `"`, `"taskId":"x"`, `"taskId":7`, `"x":1`} {
 		for _, method := range []string{"tasks/get", "tasks/cancel", "tasks/update"} {
@@ -100,7 +102,7 @@ func TestAServerThatEndsCancelsNoRun(t *testing.T) {
 	s := New(f, Options{})
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
-	ctx, end := context.WithCancel(t.Context())
+	ctx, end := context.WithCancel(trusted.Context(t))
 	defer end()
 	var served sync.WaitGroup
 	served.Go(func() {

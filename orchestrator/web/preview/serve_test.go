@@ -9,13 +9,15 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/agent-on-demand/aod/internal/testing/trusted"
+
 	"github.com/google/go-cmp/cmp"
 )
 
 // served is the answer to a request with these headers, in pairs.
 func served(t *testing.T, file Content, name string, header ...string) *http.Response {
 	t.Helper()
-	r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/ui/file", http.NoBody)
+	r := httptest.NewRequestWithContext(trusted.Context(t), http.MethodGet, "/ui/file", http.NoBody)
 	for i := 0; i < len(header); i += 2 {
 		r.Header.Set(header[i], header[i+1])
 	}

@@ -1,0 +1,62 @@
+package api
+
+import (
+	"strings"
+
+	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/internal/lazyregexp"
+)
+
+// DefaultTeam owns what is made where nobody speaks of teams.
+const DefaultTeam = "default"
+
+// Owner is to whom something belongs. Nobody who asks says so: it goes by the token that a request bears.
+type Owner struct {
+	Team     string `json:"team"`
+	Identity string `json:"identity,omitempty"` // "token:NAME"; "": the server's own token
+}
+
+// identityOfToken begins the identity of a token.
+const identityOfToken = "token:"
+
+// OwnerOf returns what is shown of the owner that a team and the name of a token are: nil for DefaultTeam, where By
+// says all.
+func OwnerOf(team, token string) *Owner {
+	if team == DefaultTeam || team == "" {
+		return nil
+	}
+	owner := &Owner{Team: team}
+	if token != "" {
+		owner.Identity = identityOfToken + token
+	}
+	return owner
+}
+
+// TeamOf returns the team of an owner that is shown.
+func TeamOf(o *Owner) string {
+	if o == nil {
+		return DefaultTeam
+	}
+	return o.Team
+}
+
+// InTeam returns the name that a team's unit or schedule has beside those of others.
+func InTeam(team, name string) string {
+	if team == DefaultTeam || team == "" || strings.HasPrefix(name, team+".") {
+		return name
+	}
+	return team + "." + name
+}
+
+var teamRule = lazyregexp.New(`^[a-z0-9]([a-z0-9_-]{0,29}[a-z0-9])?$`)
+
+// CheckTeam returns an Input fault for a text that can't be the name of a team: with a dot after it, it begins the
+// names of the team's units and schedules.
+func CheckTeam(name string) error {
+	if !teamRule().MatchString(name) {
+		return fault.New(fault.Input, "%s is not a valid team name", fault.Quote(name)).
+			WithHint("a name has up to 31 characters of a-z, 0-9, `_` and `-`, and begins and ends with a letter or " +
+				"a digit")
+	}
+	return nil
+}

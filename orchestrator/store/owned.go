@@ -1,0 +1,61 @@
+package store
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/agent-on-demand/aod/internal/access"
+)
+
+// Owned selects by who owns. Its zero value selects everything.
+type Owned struct {
+	Teams []string // any of them; empty: all
+	By    string   // the name of the token with which it was made; "": any
+}
+
+// OwnedFor selects what the client of ctx may know of.
+func OwnedFor(ctx context.Context) Owned {
+	reach := access.ReachOf(ctx)
+	switch {
+	case reach.All:
+		return Owned{}
+	case len(reach.Teams) == 0:
+		return Owned{Teams: []string{nobody}}
+	}
+	return Owned{Teams: reach.Teams, By: reach.By}
+}
+
+// nobody is the name of no team.
+const nobody = "-"
+
+func (o Owned) all() bool { return len(o.Teams) == 0 && o.By == "" }
+
+// narrow adds what is asked of the rows of a table. leads reports whether the index of a team or of a token may lead
+// to them: what these leave out is asked for, too, as SQLite has to see.
+func (o Owned) narrow(c *condition, table string, leads bool) {
+	c.is(table+".team", o.Teams...)
+	if o.By != "" {
+		c.is(table+".made_by", o.By)
+	}
+	switch {
+	case !leads || o.all():
+	case o.By != "":
+		c.add(table + ".made_by <> ''")
+	case !slices.Contains(o.Teams, access.DefaultTeam): // which the indexes leave out: without teams they cost nothing
+		c.add(table + ".team <> '" + access.DefaultTeam + "'")
+	}
+}
+
+// and is what is asked of the rows of a table as a part of a statement.
+func (o Owned) and(table string) statement {
+	var c condition
+	o.narrow(&c, table, false)
+	if len(c.terms) == 0 {
+		return statement{}
+	}
+	return statement{" AND " + strings.Join(c.terms, " AND "), c.args}
+}
+
+func teamOf(team string) string { return cmp.Or(team, access.DefaultTeam) }

@@ -1,0 +1,37 @@
+-- Version 12: lists and counts by the team that owns; to whom a schedule belongs.
+
+DROP TRIGGER runs_came;
+DROP TRIGGER runs_moved;
+DROP TRIGGER runs_went;
+DROP TABLE run_counts;
+
+CREATE TABLE run_counts (
+  team  TEXT    NOT NULL,
+  unit  TEXT    NOT NULL,
+  state TEXT    NOT NULL,
+  runs  INTEGER NOT NULL,
+  PRIMARY KEY (team, unit, state)
+) STRICT, WITHOUT ROWID;
+
+INSERT INTO run_counts SELECT team, unit, state, count(*) FROM runs WHERE parent = '' GROUP BY team, unit, state;
+
+CREATE TRIGGER runs_came AFTER INSERT ON runs WHEN NEW.parent = '' BEGIN
+  INSERT INTO run_counts VALUES (NEW.team, NEW.unit, NEW.state, 1) ON CONFLICT (team, unit, state) DO UPDATE SET runs = runs + 1;
+END;
+
+CREATE TRIGGER runs_moved AFTER UPDATE OF state ON runs WHEN NEW.parent = '' AND OLD.state <> NEW.state BEGIN
+  UPDATE run_counts SET runs = runs - 1 WHERE team = OLD.team AND unit = OLD.unit AND state = OLD.state;
+  INSERT INTO run_counts VALUES (NEW.team, NEW.unit, NEW.state, 1) ON CONFLICT (team, unit, state) DO UPDATE SET runs = runs + 1;
+END;
+
+CREATE TRIGGER runs_went AFTER DELETE ON runs WHEN OLD.parent = '' BEGIN
+  UPDATE run_counts SET runs = runs - 1 WHERE team = OLD.team AND unit = OLD.unit AND state = OLD.state;
+END;
+
+CREATE INDEX runs_by_team               ON runs (team, created_at) WHERE team <> 'default';
+CREATE INDEX runs_roots_by_team         ON runs (team, created_at) WHERE team <> 'default' AND parent = '';
+CREATE INDEX runs_changed_by_team_state ON runs (team, state, changed_at) WHERE team <> 'default' AND parent = '';
+
+ALTER TABLE schedules ADD COLUMN team TEXT NOT NULL DEFAULT 'default';
+ALTER TABLE schedules ADD COLUMN made_by TEXT NOT NULL DEFAULT '';
+UPDATE schedules SET made_by = coalesce(CAST(spec AS TEXT) ->> 'by', '') WHERE json_valid(CAST(spec AS TEXT));

@@ -1,0 +1,178 @@
+package units
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/capsule/unit"
+	"github.com/agent-on-demand/aod/internal/access"
+	"github.com/agent-on-demand/aod/orchestrator/run"
+)
+
+// The units of directories are the operator's, for everybody, or for the teams that he names. An upload belongs to a
+// team, whose name begins its own (TEAM.NAME) unless it is that of access.DefaultTeam. Inside of the team the rest of
+// the name is enough, where nothing else has it: what a directory holds always comes first.
+
+// Shown reports whether the client of ctx may know of a unit of a name that belongs to a team, "" for the operator's.
+func (r *Rules) Shown(ctx context.Context, name, team string) bool {
+	teams, all := access.UnitsOf(ctx)
+	shared := r.Settings[name].Teams
+	switch {
+	case all:
+		return true
+	case team != "":
+		shared = append([]string{team}, shared...)
+	case len(shared) == 0:
+		return true
+	}
+	return slices.ContainsFunc(teams, func(t string) bool { return slices.Contains(shared, t) })
+}
+
+// isShown reports whether the client of ctx may know that there is a unit.
+func (c *Catalogue) isShown(ctx context.Context, u *unit.Unit) bool {
+	return c.opts.Rules.Shown(ctx, u.Name, u.Team)
+}
+
+// find returns the unit that the client of ctx means by a name. Of one that the client may not know of it says what it
+// says of one that isn't there.
+func (c *Catalogue) find(ctx context.Context, name string) (*unit.Unit, error) {
+	if err := api.CheckUnitName(name); err != nil {
+		return nil, err
+	}
+	for _, full := range access.NamesOf(ctx, name) {
+		u, err := c.registry.Get(ctx, full)
+		switch {
+		case err == nil && !c.isShown(ctx, u):
+		case fault.Is(err, fault.NotFound), fault.Is(err, fault.Input):
+		case err != nil && !c.opts.Rules.Shown(ctx, full, ""):
+		default:
+			return u, err
+		}
+	}
+	return nil, c.unknown(ctx, name)
+}
+
+// unknown is the fault of a name by which the client of ctx knows no unit. Its hint names none that the client may not
+// know of.
+func (c *Catalogue) unknown(ctx context.Context, name string) error {
+	const otherwise = "put its directory where the server looks for units, or upload it"
+	known, err := c.List(ctx)
+	if err != nil {
+		return err
+	}
+	names := make([]string, 0, len(known))
+	for _, u := range known {
+		names = append(names, u.Name)
+	}
+	return fault.New(fault.NotFound, "there is no unit %s", fault.Quote(name)).
+		WithHint("%s", fault.Suggest(name, names, otherwise))
+}
+
+// known returns the name of the unit, or of one that was removed and of which versions are kept, that the client of
+// ctx means.
+func (c *Catalogue) known(ctx context.Context, name string) (string, error) {
+	full, _, err := c.meant(ctx, name)
+	return full, err
+}
+
+// version returns a version of the unit that the client of ctx means.
+func (c *Catalogue) version(ctx context.Context, name, version string) (*unit.Unit, error) {
+	full, err := c.known(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	return c.registry.Version(ctx, full, version)
+}
+
+// owned is known for a client who wants to change the unit.
+func (c *Catalogue) owned(ctx context.Context, name string) (string, error) {
+	full, team, err := c.meant(ctx, name)
+	if err == nil {
+		err = c.manages(ctx, full, team)
+	}
+	return full, err
+}
+
+// meant returns the name of the unit, or of one that was removed and of which versions are kept, that the client of
+// ctx means, and the team to which it belongs.
+func (c *Catalogue) meant(ctx context.Context, name string) (full, team string, err error) {
+	u, err := c.find(ctx, name)
+	switch {
+	case err == nil:
+		return u.Name, u.Team, nil
+	case !fault.Is(err, fault.NotFound):
+		return name, "", nil // broken, in a directory: whoever asks for it is told what it is
+	}
+	for _, full := range access.NamesOf(ctx, name) {
+		kept, _ := c.registry.Versions(ctx, full)
+		if len(kept) > 0 && c.opts.Rules.Shown(ctx, full, kept[0].Team) {
+			return full, kept[0].Team, nil
+		}
+	}
+	return "", "", err
+}
+
+// manages refuses a client who may only run a unit, and not change it.
+func (c *Catalogue) manages(ctx context.Context, name, team string) error {
+	teams, all := access.UnitsOf(ctx)
+	if all || slices.Contains(teams, team) || team == "" && slices.Contains(teams, access.DefaultTeam) {
+		return nil
+	}
+	return fault.New(fault.Forbidden, "the unit %s belongs to others, who let your team run it", name).
+		WithHint("ask the operator, or upload one of your own")
+}
+
+// toPut returns the name under which the client of ctx brings a unit, and the team to which that belongs. The error is
+// a Forbidden fault for the name of another team's.
+func (c *Catalogue) toPut(ctx context.Context, name string) (full, team string, err error) {
+	prefix, _, _ := strings.Cut(name, ".")
+	teams, all := access.UnitsOf(ctx)
+	team = access.OwnerOf(ctx).Team
+	if prefix != name && prefix != team && (all && c.isTeam(prefix) || slices.Contains(teams, prefix)) {
+		team = prefix
+	}
+	full = api.InTeam(team, name)
+	if err := api.CheckUnitName(full); err != nil {
+		return "", "", err
+	}
+	if team == access.DefaultTeam && prefix != name && c.isTeam(prefix) {
+		return "", "", fault.New(fault.Forbidden, "the names that begin with %q are those of the team %s", prefix+".",
+			prefix).WithHint("use another name")
+	}
+	return full, team, nil
+}
+
+func (c *Catalogue) isTeam(name string) bool {
+	return c.opts.Teams != nil && slices.Contains(c.opts.Teams(), name)
+}
+
+// CallsOf are the units as those of one see them that it calls: what an upload names are those of its team, and what a
+// directory names are the operator's, whoever runs it.
+func CallsOf(all run.Units, u *unit.Unit) run.Units {
+	if scoped, is := all.(calls); is {
+		all = scoped.Units
+	}
+	return calls{all, u.Team}
+}
+
+// calls are the units that those of a team call; "": the operator's.
+type calls struct {
+	run.Units
+	team string
+}
+
+// Get implements run.Units.
+func (c calls) Get(ctx context.Context, name string) (*unit.Unit, error) {
+	return c.Units.Get(asTeam(ctx, c.team), name)
+}
+
+// asTeam returns a context of what is done for the units of a team; "": for the operator's.
+func asTeam(ctx context.Context, team string) context.Context {
+	if team == "" {
+		return access.WithServer(ctx)
+	}
+	return access.WithOwner(ctx, access.Owner{Team: team})
+}
