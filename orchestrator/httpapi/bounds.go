@@ -21,8 +21,11 @@ func paced(next http.Handler) http.Handler {
 		in, r := httpwire.Receive(w, r)
 		defer in.Done()
 		out := &pacedWriter{ResponseWriter: w, conn: http.NewResponseController(w), in: in}
-		out.extend()
+		if !in.Shared() {
+			out.begin() // the answer before may have left a deadline, and 100 Continue is written by the server
+		}
 		next.ServeHTTP(out, r)
+		out.begin() // the server writes what is left
 	})
 }
 
@@ -49,8 +52,8 @@ func (b bounds) counted(next echo.HandlerFunc) echo.HandlerFunc {
 	}
 }
 
-// pacedWriter moves the connection's write deadline on with every write. A refusal doesn't
-// wait for the rest of the body: net/http would read it first if the connection were kept.
+// pacedWriter gives every write its time. A refusal doesn't wait for the rest of the body: net/http would read it first
+// if the connection were kept; that of HTTP/2, which others share, is.
 type pacedWriter struct {
 	http.ResponseWriter
 	conn *http.ResponseController
@@ -58,14 +61,16 @@ type pacedWriter struct {
 }
 
 func (w *pacedWriter) Write(p []byte) (int, error) {
-	w.extend()
+	w.begin()
+	defer w.end()
 	return w.ResponseWriter.Write(p)
 }
 
 // WriteHeader implements http.ResponseWriter.
 func (w *pacedWriter) WriteHeader(status int) {
-	w.extend()
-	if status >= http.StatusBadRequest && !w.in.Ended() {
+	w.begin()
+	defer w.end()
+	if status >= http.StatusBadRequest && !w.in.Ended() && !w.in.Shared() {
 		w.Header().Set("Connection", "close")
 	}
 	w.ResponseWriter.WriteHeader(status)
@@ -73,14 +78,22 @@ func (w *pacedWriter) WriteHeader(status int) {
 
 // FlushError serves http.ResponseController.
 func (w *pacedWriter) FlushError() error {
-	w.extend()
+	w.begin()
+	defer w.end()
 	return w.conn.Flush()
 }
 
 // Unwrap serves http.ResponseController.
 func (w *pacedWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-func (w *pacedWriter) extend() { _ = w.conn.SetWriteDeadline(time.Now().Add(idleTime)) }
+func (w *pacedWriter) begin() { _ = w.conn.SetWriteDeadline(time.Now().Add(idleTime)) }
+
+// end takes the deadline away where it would end the answer when it comes. HTTP/1.1 looks at it in a write alone.
+func (w *pacedWriter) end() {
+	if w.in.Shared() {
+		_ = w.conn.SetWriteDeadline(time.Time{})
+	}
+}
 
 // requestTime bounds requests that neither wait nor carry much data.
 const requestTime = 30 * time.Second

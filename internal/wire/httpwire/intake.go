@@ -33,6 +33,7 @@ type Intake struct {
 	waited   time.Duration
 	streamed bool // what is read now is passed on
 	ended    bool // the body has come whole
+	shared   bool // its connection has other requests beside it: HTTP/2
 	over     bool // the request is over
 }
 
@@ -42,9 +43,12 @@ type intakeKey struct{}
 // when the request is over.
 func Receive(w http.ResponseWriter, r *http.Request) (*Intake, *http.Request) {
 	in := &Intake{body: r.Body, conn: http.NewResponseController(w), ended: r.Body == nil || r.Body == http.NoBody}
+	in.shared = r.ProtoMajor > 1
 	r = r.WithContext(bytegate.With(context.WithValue(r.Context(), intakeKey{}, in), &in.account))
 	if !in.ended {
-		in.begin() // also where no handler reads it: the server reads what is left
+		if !in.shared {
+			in.begin() // also where no handler reads it: the server reads what is left
+		}
 		r.Body = in
 	}
 	return in, r
@@ -97,6 +101,9 @@ func (in *Intake) begin() {
 	_ = in.conn.SetReadDeadline(time.Now().Add(PaceTime - in.waited))
 }
 
+// Shared reports whether its connection has other requests beside it.
+func (in *Intake) Shared() bool { return in.shared }
+
 // receive counts bytes that have come.
 func (in *Intake) receive(n int, waited time.Duration, whole bool) error {
 	in.mu.Lock()
@@ -116,7 +123,9 @@ func (in *Intake) receive(n int, waited time.Duration, whole bool) error {
 		in.ended = true
 		in.free(in.reserved)
 		in.reserved = 0
-		_ = in.conn.SetReadDeadline(time.Time{}) // the server goes on reading, to see whether the client is there
+	}
+	if whole || in.shared { // HTTP/1.1 goes on reading, to see whether the client is there; HTTP/2 would end the body
+		_ = in.conn.SetReadDeadline(time.Time{})
 	}
 	return nil
 }

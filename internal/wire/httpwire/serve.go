@@ -15,7 +15,12 @@ import (
 const (
 	headerTime = 10 * time.Second // for a request's header to come
 	keepAlive  = 2 * time.Minute  // that a connection may be idle
+	writeTime  = 30 * time.Second // for a client of HTTP/2 to take bytes that it is sent; a handler bounds its own
 )
+
+// window is how many bytes of the bodies of a connection of HTTP/2 may come before anybody reads them: they count
+// nowhere.
+const window = 256 << 10
 
 // Server says how Serve serves.
 type Server struct {
@@ -30,9 +35,9 @@ type Server struct {
 	Requests func(context.Context) context.Context
 }
 
-// Serve serves on the listener until ctx ends, and closes it. Then requests have the time
-// of Drain, connections that are left are cut, and Serve returns nil. An error says that
-// the listener or the shutdown failed.
+// Serve serves on the listener until ctx ends, and closes it. It speaks HTTP/2 on the connections of tls.NewListener
+// that agree on it. Then requests have the time of Drain, connections that are left are cut, and Serve returns nil. An
+// error says that the listener or the shutdown failed.
 func (s Server) Serve(ctx context.Context, listener net.Listener) error {
 	requests := ctx
 	if s.Requests != nil {
@@ -43,8 +48,12 @@ func (s Server) Serve(ctx context.Context, listener net.Listener) error {
 		ReadHeaderTimeout: headerTime,
 		IdleTimeout:       keepAlive,
 		MaxHeaderBytes:    s.HeaderBytes,
-		BaseContext:       func(net.Listener) context.Context { return requests },
-		ErrorLog:          slog.NewLogLogger(s.ErrorLog.Handler(), s.ErrorLevel),
+		HTTP2: &http.HTTP2Config{
+			WriteByteTimeout:          writeTime,
+			MaxReceiveBufferPerStream: window, MaxReceiveBufferPerConnection: window,
+		},
+		BaseContext: func(net.Listener) context.Context { return requests },
+		ErrorLog:    slog.NewLogLogger(s.ErrorLog.Handler(), s.ErrorLevel),
 	}
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(listener) }()
