@@ -1,6 +1,7 @@
 package client
 
 import (
+	"crypto/tls"
 	"net/http"
 	"net/url"
 	"strings"
@@ -25,6 +26,8 @@ type Options struct {
 	TokenFrom func() (string, error)
 	// Team is the one in which requests are made, where the token is of several or of the whole server; "": in all.
 	Team string
+	// TLS is how an https server is trusted; nil: by the system's roots. It is no matter where HTTP is set.
+	TLS *tls.Config
 	// HTTP is used for its transport. Its rule for redirects is ignored: none is followed.
 	// A Timeout in it also ends the streams. nil makes one.
 	HTTP *http.Client
@@ -67,7 +70,7 @@ func New(opts Options) (*Client, error) {
 			return nil, err
 		}
 	}
-	plain := http.Client{Transport: newTransport()}
+	plain := http.Client{Transport: newTransport(opts.TLS)}
 	if opts.HTTP != nil {
 		plain = *opts.HTTP
 	}
@@ -117,8 +120,9 @@ func parseServer(address string) (*url.URL, error) {
 
 // newTransport makes a transport that waits a second for the refusal of an upload before it
 // sends the upload.
-func newTransport() *http.Transport {
+func newTransport(trust *tls.Config) *http.Transport {
 	transport := httpwire.NewTransport()
+	transport.TLSClientConfig = trust
 	transport.ExpectContinueTimeout = time.Second
 	return transport
 }

@@ -34,7 +34,7 @@ func serve(t *testing.T, handler http.HandlerFunc) *Client {
 
 func connect(t *testing.T, address string) *Client {
 	t.Helper()
-	transport := newTransport()
+	transport := newTransport(nil)
 	t.Cleanup(transport.CloseIdleConnections)
 	c, err := New(Options{Server: address, Token: "secret", HTTP: &http.Client{Transport: transport}})
 	if err != nil {

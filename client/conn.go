@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -230,8 +231,26 @@ func (c *conn) lost(ctx context.Context, err error) error {
 	if errors.As(err, &bare) {
 		err = bare.Err
 	}
+	if untrusted := c.untrusted(err); untrusted != nil {
+		return untrusted
+	}
 	return fault.Wrap(fault.Unavailable, &lostError{err}, "the server at %s does not answer", c.base).
 		WithHint("is aod serve running at %s?", c.base)
+}
+
+// untrusted is the fault of a server that isn't spoken to as it is named, which no retry mends; nil: it isn't that.
+func (c *conn) untrusted(err error) error {
+	var certificate *tls.CertificateVerificationError
+	switch {
+	case errors.As(err, &certificate):
+		return fault.Wrap(fault.Forbidden, err, "the certificate of %s isn't trusted: %s", c.base, certificate.Err).
+			WithHint("name the certificate that signs it with --ca FILE or AOD_CA, or what aod serve prints of its " +
+				"own one with --pin or AOD_PIN")
+	case errors.Is(err, http.ErrSchemeMismatch):
+		return fault.Wrap(fault.Unavailable, err, "the server at %s speaks no TLS", c.base).
+			WithHint("is it http://%s? Tokens aren't safe on such a way, but on this machine", c.base.Host)
+	}
+	return nil
 }
 
 const (
@@ -308,6 +327,9 @@ func (c *conn) refusal(response *http.Response) error {
 func (c *conn) mute(response *http.Response) error {
 	f := fault.New(fault.Unavailable, "%s answers %d without a reason", c.base, response.StatusCode).
 		WithHint("is it a server of AOD, or a proxy before one?")
+	if response.StatusCode == http.StatusBadRequest && c.base.Scheme == "http" { // net/http, where it speaks TLS
+		return f.WithHint("does it speak TLS? Then its address begins with https://")
+	}
 	if response.StatusCode == http.StatusBadGateway || response.StatusCode == http.StatusGatewayTimeout {
 		f.Err = &lostError{errors.New("a proxy has lost its server")}
 	}

@@ -214,7 +214,7 @@ func settings(t *testing.T) []string { return namesIn(t, "config") }
 
 // isFlag says of those flags that are named without a command whether they exist.
 func isFlag(t *testing.T, name string) bool {
-	others := []string{"server", "token-file", "detach"}
+	others := []string{"server", "token-file", "ca", "pin", "detach"}
 	return slices.Contains(others, name) || slices.Contains(settings(t), strings.ReplaceAll(name, "-", "_"))
 }
 

@@ -98,7 +98,7 @@ func tour(t *testing.T, scripts []string, files map[string]string) []string {
 		writeFile(t, filepath.Join(dir, name), text)
 	}
 	return paste(t, dir, scripts, append(os.Environ(), "PATH="+filepath.Dir(program.Path(t))+":"+os.Getenv("PATH"),
-		"AOD_LISTEN=127.0.0.1:0", "AOD_SERVER=", "AOD_TOKEN=", "AOD_TOKEN_FILE=", "AOD_MODELS=", "AOD_UPSTREAMS=", "OPENAI_API_KEY=", "ANTHROPIC_API_KEY="))
+		"AOD_LISTEN=127.0.0.1:0", "AOD_SERVER=", "AOD_TOKEN=", "AOD_TOKEN_FILE=", "AOD_CA=", "AOD_PIN=", "AOD_MODELS=", "AOD_UPSTREAMS=", "OPENAI_API_KEY=", "ANTHROPIC_API_KEY="))
 }
 
 // paste runs scripts one after the other in one shell, which starts in dir, and returns what

@@ -110,7 +110,8 @@ func a2aOptions(
 	return a2a.Options{
 		Root: c.A2A.Root, Header: a2aHeader(c), NoAuth: c.NoAuth,
 		Rate: c.A2A.Rate, Rates: a2aRulesOf(c).rates(c.A2A.Rate),
-		PublicURL: c.A2A.PublicURL, HTTP: c.Listen, Private: c.A2A.Cards == config.CardsPrivate, GRPC: c.A2A.GRPC,
+		PublicURL: c.A2A.PublicURL, HTTP: c.Listen, TLS: c.TLS != config.TLSOff,
+		Private: c.A2A.Cards == config.CardsPrivate, GRPC: c.A2A.GRPC,
 		MaxBytes: min(a2aBody, c.UploadLimit), Authorize: authorize, Version: versionText(), Logger: logger,
 	}
 }
@@ -150,7 +151,7 @@ func a2aMounts(agents *a2a.Server, c *config.Config) []httpapi.Mount {
 
 // serveAgents serves gRPC beside the API, where it has an address, until ctx ends. wait returns
 // when it is over.
-func serveAgents(ctx context.Context, agents *a2a.Server, address string) (wait func() error, err error) {
+func serveAgents(ctx context.Context, agents *a2a.Server, e *entrance, address string) (wait func() error, err error) {
 	if agents == nil || address == "" {
 		return func() error { return nil }, nil
 	}
@@ -159,19 +160,19 @@ func serveAgents(ctx context.Context, agents *a2a.Server, address string) (wait 
 		return nil, err
 	}
 	served := make(chan error, 1)
-	go func() { served <- agents.ServeGRPC(ctx, listener) }()
+	go func() { served <- agents.ServeGRPC(ctx, e.behind(listener, http2)) }()
 	return func() error { return <-served }, nil
 }
 
 // serveAll serves the API and gRPC until ctx ends.
-func serveAll(ctx context.Context, api served, listener net.Listener, c *config.Config) error {
+func serveAll(ctx context.Context, api served, e *entrance, listener net.Listener, c *config.Config) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	wait, err := serveAgents(ctx, api.agents, c.A2A.GRPC)
+	wait, err := serveAgents(ctx, api.agents, e, c.A2A.GRPC)
 	if err != nil {
 		return errors.Join(err, listener.Close())
 	}
-	err = api.Serve(ctx, listener)
+	err = api.Serve(ctx, e.behind(listener, http2, http1))
 	stop()
 	return errors.Join(err, wait())
 }

@@ -114,9 +114,13 @@ contract, each run in a fresh container without network, root or a writable syst
 	flags.StringArrayVar(&a.env.Units, "units", filepath.SplitList(os.Getenv("AOD_UNITS")),
 		"a directory of capsules to find NAME in; may be repeated (AOD_UNITS)")
 	flags.StringVar(&a.env.Server, "server", os.Getenv("AOD_SERVER"),
-		"the server to use instead of this machine: http://HOST:PORT (AOD_SERVER)")
+		"the server to use instead of this machine: http://HOST:PORT or https://… (AOD_SERVER)")
 	flags.StringVar(&a.env.TokenFile, "token-file", os.Getenv("AOD_TOKEN_FILE"),
 		"the file that holds that server's token (AOD_TOKEN_FILE)")
+	flags.StringVar(&a.env.CA, "ca", os.Getenv("AOD_CA"),
+		"the file of certificates that sign that server's, in the place of the system's (AOD_CA)")
+	flags.StringVar(&a.env.Pin, "pin", os.Getenv("AOD_PIN"),
+		"the pin of that server's key, as aod serve prints it: no other certificate is taken (AOD_PIN)")
 	flags.BoolVarP(&a.env.Quiet, "quiet", "q", false, "no progress and no log lines, only results and errors")
 	root.AddCommand(a.commands()...)
 	complete.Commands(a.env, root)

@@ -242,7 +242,7 @@ func alone(t *testing.T) (work, data string) {
 	work = t.TempDir()
 	data = filepath.Join(work, "data")
 	t.Chdir(work)
-	for _, name := range []string{"AOD_SERVER", "AOD_TOKEN", "AOD_TOKEN_FILE", "AOD_UNITS"} {
+	for _, name := range []string{"AOD_SERVER", "AOD_TOKEN", "AOD_TOKEN_FILE", "AOD_CA", "AOD_PIN", "AOD_UNITS"} {
 		t.Setenv(name, "")
 	}
 	t.Setenv("AOD_DATA", data)

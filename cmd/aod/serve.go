@@ -163,39 +163,33 @@ func (a *app) serveAPI(
 	if err != nil {
 		return err
 	}
-	address := "http://" + reachable(listener.Addr())
+	e, err := openEntrance(c, listener, logger)
+	if err != nil {
+		return errors.Join(err, listener.Close())
+	}
+	address := e.scheme() + "://" + reachable(listener.Addr())
 	if err := writeAddress(home(c), address); err != nil {
 		return errors.Join(err, listener.Close())
 	}
-	defer func() { err = errors.Join(err, removeAddress(home(c))) }()
+	defer func() { err = errors.Join(err, removeAddress(home(c)), e.close()) }()
+	defer e.watch(ctx)()
 	if err := service.Start(ctx); err != nil {
 		return errors.Join(err, listener.Close())
 	}
-	a.noteAddress(address, listener.Addr(), c, logger)
-	return serveUntilDone(ctx, service, api, listener, c)
-}
-
-func (a *app) noteAddress(address string, listens net.Addr, c *config.Config, logger *slog.Logger) {
-	everywhere := address != "http://"+listens.String()
-	if c.LogFormat == cli.LogJSON {
-		logger.Info("serving", "address", address, "listens", listens.String())
-		return
-	}
-	a.env.Note("aod serves on %s", address)
-	if everywhere {
-		a.env.Note("it listens on every address of this machine (%s): other machines can reach it", listens)
-	}
+	a.noteAddress(address, e, c)
+	return serveUntilDone(ctx, service, api, e, listener, c)
 }
 
 // serveUntilDone shuts down in this order: no new runs are admitted, running ones get their
 // time, and only then the API stops, so that waiting clients get an answer.
 func serveUntilDone(
-	ctx context.Context, service *orchestrator.Service, api served, listener net.Listener, c *config.Config,
+	ctx context.Context, service *orchestrator.Service, api served, e *entrance, listener net.Listener,
+	c *config.Config,
 ) error {
 	serving, stopServing := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopServing()
 	served := make(chan error, 1)
-	go func() { served <- serveAll(serving, api, listener, c) }()
+	go func() { served <- serveAll(serving, api, e, listener, c) }()
 	var failure error
 	select {
 	case failure = <-served:

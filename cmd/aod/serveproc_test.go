@@ -35,7 +35,8 @@ type server struct {
 	env     []string // beside our own
 	client  *client.Client
 	token   string
-	bad     *badDisk // below its home; nil: a good one
+	web     *http.Client // asks it; with a transport of its own it speaks TLS
+	bad     *badDisk     // below its home; nil: a good one
 
 	process *exec.Cmd
 	ended   chan struct{} // closed when the process has
@@ -60,7 +61,7 @@ func newServerOn(t *testing.T, engine wholeEngine, flags ...string) *server {
 	t.Helper()
 	s := &server{
 		t: t, engine: engine, program: "aod", data: t.TempDir(), units: t.TempDir(),
-		address: programtest.FreeAddress(t), flags: flags, token: strings.Repeat("token-", 8),
+		address: programtest.FreeAddress(t), flags: flags, token: strings.Repeat("token-", 8), web: http.DefaultClient,
 	}
 	write(t, s.token, s.home(), "token")
 	var err error
@@ -71,7 +72,12 @@ func newServerOn(t *testing.T, engine wholeEngine, flags ...string) *server {
 	return s
 }
 
-func (s *server) url() string { return "http://" + s.address }
+func (s *server) url() string {
+	if s.web.Transport != nil {
+		return "https://" + s.address
+	}
+	return "http://" + s.address
+}
 
 func (s *server) home() string { return filepath.Join(s.data, "server") }
 
@@ -154,7 +160,7 @@ func (s *server) get(ctx context.Context, path string, header map[string]string)
 	for name, value := range header {
 		request.Header.Set(name, value)
 	}
-	return http.DefaultClient.Do(request)
+	return s.web.Do(request)
 }
 
 // kill ends the process as a power cut would. One that is in this process ends in order, but leaves its

@@ -184,18 +184,11 @@ func (l leftovers) text() string {
 
 // leftBy tells what goes on that was made with a revoked token, and stops it.
 func leftBy(ctx context.Context, env *cli.Env, name string, stop bool) error {
-	address, err := env.LocalServer()
+	server, err := env.ConnectHere()
 	if fault.Is(err, fault.Unavailable) && !stop {
 		env.Note("no server runs here: what was made with it goes on when one does, unless --stop stops it then")
 		return nil
 	}
-	if err != nil {
-		return err
-	}
-	server, err := client.New(client.Options{
-		Server:    address,
-		TokenFrom: func() (string, error) { return env.Token(address) },
-	})
 	if err != nil {
 		return err
 	}

@@ -28,6 +28,8 @@ type Env struct {
 	Quiet     bool     // --quiet
 	Server    string   // --server
 	TokenFile string   // --token-file
+	CA        string   // --ca
+	Pin       string   // --pin
 
 	Version string // of the program
 

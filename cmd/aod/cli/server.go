@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"io"
 	"io/fs"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/client"
+	"github.com/agent-on-demand/aod/internal/certs"
 	"github.com/agent-on-demand/aod/internal/safefs"
 	"github.com/agent-on-demand/aod/orchestrator/layout"
 )
@@ -34,9 +36,54 @@ func (env *Env) Connect() (*client.Client, error) {
 			return nil, err
 		}
 	}
+	return env.clientOf(server)
+}
+
+// ConnectHere returns a client of the server that runs on this data directory, whatever server is named.
+func (env *Env) ConnectHere() (*client.Client, error) {
+	server, err := env.LocalServer()
+	if err != nil {
+		return nil, err
+	}
+	return env.clientOf(server)
+}
+
+func (env *Env) clientOf(server string) (*client.Client, error) {
+	trust, err := env.trustIn(server)
+	if err != nil {
+		return nil, err
+	}
 	return client.New(client.Options{
-		Server: server, Team: os.Getenv("AOD_TEAM"), TokenFrom: func() (string, error) { return env.Token(server) },
+		Server: server, Team: os.Getenv("AOD_TEAM"), TLS: trust,
+		TokenFrom: func() (string, error) { return env.Token(server) },
 	})
+}
+
+// trustIn is how a server is known: the one that is named by what the user gives for it, that of the data directory by
+// what it has written there.
+func (env *Env) trustIn(server string) (*tls.Config, error) {
+	named := server == env.Server
+	if named && (env.Pin != "" || env.CA != "") && !strings.HasPrefix(server, "https:") {
+		return nil, fault.New(fault.Input, "%s is an address without TLS, and a pin or a CA is given for it", server).
+			WithHint("write https://, or leave out --pin and --ca and unset AOD_PIN and AOD_CA")
+	}
+	if named && env.Pin != "" {
+		pin, err := certs.ParsePin(env.Pin)
+		if err != nil {
+			return nil, err
+		}
+		return certs.Trust{Pins: func() ([]certs.Pin, error) { return []certs.Pin{pin}, nil }}.Config()
+	}
+	if local, err := env.LocalServer(); err == nil && SameServer(local, server) {
+		return certs.Trust{Pins: env.localPins}.Config()
+	}
+	return certs.Trust{CA: env.CA}.Config()
+}
+
+// localPins are those that the server of the data directory has now.
+func (env *Env) localPins() ([]certs.Pin, error) {
+	now, err := env.Serving()
+	return now.Pins, err
 }
 
 // OnServer is a command that asks a server.

@@ -57,6 +57,7 @@ func (l *loader) check() {
 				quantity.SizeText(c.PayloadLimit), quantity.SizeText(c.UploadLimit)),
 			"raise upload_limit, or lower payload_limit")
 	}
+	l.checkTLS()
 	for _, name := range slices.Sorted(maps.Keys(c.Unit)) {
 		l.checkUnit(unitKey(name), c.Unit[name])
 		l.checkPolicy(name, c.Unit[name])

@@ -13,6 +13,7 @@ import (
 // Config holds the settings in force: every field is set and checked, every path absolute.
 type Config struct {
 	Listen    string   // host:port of the HTTP API
+	TLS       string   // TLSOff, TLSSelf or TLSFiles
 	Data      string   // directory of runs, their files and the record
 	Units     []string // directories of the units
 	TokenFile string   // file with the token that every request must carry
@@ -76,6 +77,8 @@ type Config struct {
 
 	LogFormat string // text or json
 	LogLevel  string // debug, info, warn or error
+
+	Certificate CertificateConfig // with TLSFiles
 
 	Agents AgentsConfig // of the agent HTTP contract
 	A2A    A2AConfig    // of the Agent2Agent protocol
@@ -159,6 +162,7 @@ func (c *Config) Catalog() catalog.Catalog {
 // Values lists the settings in force in the table's order, then block by block.
 func (c *Config) Values() []Value {
 	values := c.valuesOf("", c.settings())
+	values = append(values, c.given(c.valuesOf("tls", c.Certificate.settings()))...)
 	values = append(values, c.valuesOf("agents", c.Agents.settings())...)
 	values = append(values, c.valuesOf("a2a", c.A2A.settings())...)
 	values = append(values, c.valuesOf("policy", c.Policy.settings())...)

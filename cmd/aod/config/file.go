@@ -36,6 +36,7 @@ func (f *file) read() {
 	}
 	keys := f.readers("", f.rows)
 	keys["unit"], keys["policy"] = f.units, f.policy
+	keys[tlsKey] = f.tls(keys[tlsKey])
 	keys["agents"], keys["a2a"] = f.block("agents", f.config.Agents.settings()), f.block("a2a", f.config.A2A.settings())
 	var models *strictyaml.Document
 	keys["providers"] = func(_ int, n *yaml.Node) {

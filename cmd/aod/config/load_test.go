@@ -40,6 +40,9 @@ func TestWhereAValueComesFrom(t *testing.T) {
 		{"a variable may be 1", given{env: map[string]string{"AOD_DRAIN": "1"}}, "drain", "true", "environment AOD_DRAIN"},
 		{"an alias stands for its value", given{file: "queue: &n 7\nretries: *n"}, "retries", "7", "aod.yaml:2"},
 		{"zero needs no unit", given{file: "retention_age: 0\nretention_size: 0"}, "retention_age", "0s", "aod.yaml:1"},
+		{"a block stands for files of a certificate", given{file: "tls: {cert: c.pem, key: /k.pem}"}, "tls", "files", "aod.yaml:1"},
+		{"whose paths are settings", given{file: "tls: {cert: c.pem, key: /k.pem}"}, "tls.key", "/k.pem", "aod.yaml:1"},
+		{"a flag wins over a block", given{file: "tls: {cert: c.pem, key: /k.pem}", args: []string{"--tls=self"}}, "tls", "self", "flag --tls"},
 		{"an empty file sets nothing", given{file: "# nothing\n"}, "queue", "100", "default"},
 		{"an empty document sets nothing", given{file: "---\n"}, "queue", "100", "default"},
 	}

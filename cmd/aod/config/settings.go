@@ -38,6 +38,13 @@ func (c *Config) place() []setting {
 	return []setting{
 		{"listen", address(&c.Listen), "127.0.0.1:7070", "where the HTTP API listens; port 0 takes a free one"},
 		{
+			"tls",
+			word{&c.TLS, []string{TLSOff, TLSSelf}},
+			TLSOff,
+			"how the HTTP API and gRPC speak TLS: self makes a certificate, once; in the file also a block of cert " +
+				"and key, which name one of your own",
+		},
+		{
 			"data", pathOf(&c.Data), "",
 			"the data directory; $XDG_DATA_HOME/aod or ~/.local/share/aod by default",
 		},

@@ -42,6 +42,7 @@ func TestTheGuidesTablesAreWhole(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := replaceSection(t, string(raw), "settings", markdown(new(Config).settings()))
+	text = replaceSection(t, text, "tls", markdown(new(CertificateConfig).settings()))
 	text = replaceSection(t, text, "agents", markdown(new(AgentsConfig).settings()))
 	text = replaceSection(t, text, "a2a", markdown(new(A2AConfig).settings()))
 	text = replaceSection(t, text, "unit", markdown(new(UnitConfig).settings()))
@@ -52,7 +53,7 @@ func TestTheGuidesTablesAreWhole(t *testing.T) {
 }
 
 func TestEveryRowOfTheTable(t *testing.T) {
-	for _, s := range slices.Concat(new(Config).settings(), new(AgentsConfig).settings(), new(A2AConfig).settings(), new(UnitConfig).settings(),
+	for _, s := range slices.Concat(new(Config).settings(), new(CertificateConfig).settings(), new(AgentsConfig).settings(), new(A2AConfig).settings(), new(UnitConfig).settings(),
 		new(LimitsConfig).settings(), new(UnitA2A).settings(), new(PolicyConfig).settings(), new(PolicyConfig).uploadSettings()) {
 		t.Run(s.key+" is documented on one line", func(t *testing.T) {
 			if s.doc == "" || strings.ContainsAny(s.doc, "\n`") || strings.HasSuffix(s.doc, ".") {
@@ -208,6 +209,10 @@ func properties(rows []setting) object {
 	all := object{}
 	for _, s := range rows {
 		all = append(all, member{s.key, property(s)})
+		if s.key == tlsKey {
+			files := append(block("The files of a certificate.", new(CertificateConfig).settings()), member{"required", []string{"cert", "key"}})
+			all[len(all)-1].value = object{{"description", "How the server speaks TLS."}, {"anyOf", []any{property(s), files}}}
+		}
 	}
 	return all
 }

@@ -103,6 +103,7 @@ type Options struct {
 	Rates     map[string]httpwire.Rate // of single units, in the place of Rate
 	PublicURL string                   // of the server, without a path; "": as the request has it
 	HTTP      string                   // HOST:PORT of the server, for those who come by gRPC and need its addresses
+	TLS       bool                     // the server speaks TLS
 	Private   bool                     // cards need a token as well
 	GRPC      string                   // HOST:PORT at which clients reach gRPC; "": it is off
 	Push      Push                     // nil: there is none
@@ -130,4 +131,9 @@ func (o Options) withDefaults() Options {
 }
 
 // base is the beginning of the server's addresses, for a client that reached it at a host.
-func (o Options) base(host string) string { return cmp.Or(o.PublicURL, "http://"+host) }
+func (o Options) base(host string) string {
+	if o.TLS {
+		return cmp.Or(o.PublicURL, "https://"+host)
+	}
+	return cmp.Or(o.PublicURL, "http://"+host)
+}
