@@ -255,6 +255,9 @@ func (l *loop) insert(ctx context.Context, j *job, asked admission) error {
 			events = append(events, newEvent(j.Record.CreatedAt, told))
 		}
 	}
+	if row.Parent == "" {
+		ctx = store.Audit(ctx, j.audited("start", ""))
+	}
 	return l.journal.Runs.Insert(ctx, row, asked.key, events...)
 }
 

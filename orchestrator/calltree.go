@@ -6,6 +6,7 @@ import (
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/orchestrator/run"
+	"github.com/agent-on-demand/aod/orchestrator/store"
 
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/orchestrator/records"
@@ -67,7 +68,7 @@ func (l *loop) Cancel(ctx context.Context, id, reason string) (api.Record, error
 	}
 	reason = run.Bounded(j.Masked(reason), run.MaxMessage)
 	request := newEvent(time.Now().UTC(), api.CancelEvent{Reason: reason})
-	if err := l.journal.Events.Append(ctx, id, request); err != nil {
+	if err := l.journal.Events.Append(store.Audit(ctx, j.audited("cancel", reason)), id, request); err != nil {
 		return api.Record{}, err
 	}
 	j.live.News.Notify()

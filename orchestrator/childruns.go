@@ -70,6 +70,11 @@ func (j *job) owner() access.Owner {
 	return access.Owner{Team: api.TeamOf(j.Record.Owner), By: j.Record.By}
 }
 
+// audited is what somebody did with the run.
+func (j *job) audited(verb, detail string) store.Audited {
+	return store.Audited{Team: j.owner().Team, Verb: verb, Noun: "run", Object: j.ID, Detail: detail}
+}
+
 // callee returns the unit of a name that the run calls.
 func (j *job) callee(ctx context.Context, name string) (*unit.Unit, error) {
 	if pinner, pins := j.execution.(run.Pinner); pins {

@@ -48,6 +48,7 @@ type Options struct {
 	RetentionAge  time.Duration // of finished runs; 0 keeps them
 	RetentionSize int64         // of all that is kept of finished runs, in bytes; 0 is no bound
 	SweepInterval time.Duration // default 10 minutes
+	AuditAge      time.Duration // of what is in the audit; default 400 days
 
 	AroundCommit func(commit func() error) error // of a test: see store.Options
 
@@ -72,6 +73,7 @@ func (o Options) withDefaults() Options {
 	setDefault(&o.Sessions, 8)
 	setDefault(&o.PayloadBytes, 1<<20)
 	setDefault(&o.SweepInterval, 10*time.Minute)
+	setDefault(&o.AuditAge, 400*24*time.Hour)
 	if o.Handoffs.Memory == nil {
 		o.Handoffs.Memory = bytegate.New(0)
 	}

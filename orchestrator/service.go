@@ -23,6 +23,7 @@ import (
 	"github.com/agent-on-demand/aod/internal/bytegate"
 	"github.com/agent-on-demand/aod/internal/pause"
 	"github.com/agent-on-demand/aod/internal/safefs"
+	"github.com/agent-on-demand/aod/orchestrator/audit"
 	"github.com/agent-on-demand/aod/orchestrator/feature"
 	"github.com/agent-on-demand/aod/orchestrator/figures"
 	"github.com/agent-on-demand/aod/orchestrator/keys"
@@ -67,6 +68,7 @@ type Service struct {
 	Retention *retention.Retention
 	Resends   *keys.Resends
 	Signins   *signins.Registry
+	Audit     *audit.Log
 
 	registry *prometheus.Registry
 	lock     *safefs.LockFile
@@ -135,8 +137,7 @@ func (s *Service) makeRooms() (err error) {
 	s.Units, err = units.New(units.Options{
 		Home: s.path("units"), Sources: s.opts.Sources, Switched: s.store.Units, Feed: s.store.Feed, Rules: &s.rules,
 		Switches: &s.switches, Admits: s.Admits, Status: s.Figures.OfUnit, Live: s.jobs.ofUnit, Met: s.metrics.UnitMet,
-		Teams:  s.opts.Teams,
-		Logger: s.logger,
+		Teams: s.opts.Teams, Audit: s.store.Audits.Did, Logger: s.logger,
 	})
 	if err != nil {
 		return err
@@ -150,6 +151,7 @@ func (s *Service) makeRooms() (err error) {
 	s.Resends = keys.NewResends(s.Runs, s.store, s.Questions)
 	s.Retention = s.retain()
 	s.Signins = signins.New(s.store.Signins, s.home.Owner)
+	s.Audit = audit.New(audit.Options{Rows: s.store.Audits, Home: s.opts.Home, Age: s.opts.AuditAge, Logger: s.logger})
 	return nil
 }
 
@@ -241,6 +243,7 @@ func (s *Service) Start(ctx context.Context) error {
 		s.tasks.Go(func() { s.learnMemory(s.life) })
 	}
 	s.tasks.Go(func() { s.Retention.Run(s.life) })
+	s.tasks.Go(func() { s.Audit.Run(s.life) })
 	disks := s.home.Disks
 	s.tasks.Go(func() { disks.Watch(s.life) })
 	for kind := range s.kinds.Each() {

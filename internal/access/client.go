@@ -97,7 +97,13 @@ func IsAnonymous(ctx context.Context) bool {
 func ReachOf(ctx context.Context) Reach { return clientOf(ctx).reach }
 
 // Sees reports whether a context's client may know of what belongs to an owner.
-func Sees(ctx context.Context, o Owner) bool { return ReachOf(ctx).Sees(o) }
+func Sees(ctx context.Context, o Owner) bool {
+	seen := ReachOf(ctx).Sees(o)
+	if !seen {
+		Hide(ctx)
+	}
+	return seen
+}
 
 // UnitsOf returns the teams whose units a context's client may use, also one that sees only the runs that it made
 // itself; all: every team's.

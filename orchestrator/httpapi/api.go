@@ -43,7 +43,7 @@ func New(svc *orchestrator.Service, opts Options) (*API, error) {
 	}
 	log, bounds := requestLog{opts.Logger, known}, bounds{known, opts.Memory, opts.UploadBytes}
 	e.HTTPErrorHandler = answerer{log, known}.answer
-	e.Use(log.record, recovered, newGuard(opts, known).guarded, auth.authorized, bounds.counted, bounds.sized,
+	e.Use(log.record, refusals{svc.Audit, known}.counted, recovered, newGuard(opts, known).guarded, auth.authorized, bounds.counted, bounds.sized,
 		bounds.bounded)
 	known.serve(newHandlers(svc, opts).table())
 	for _, m := range opts.Mounts {

@@ -26,6 +26,9 @@ type auth struct {
 	named  *access.Tokens // nil: there are none
 }
 
+// everything is what the server's own token allows, and a server that asks for none.
+var everything = access.Grant{Scopes: []access.Scope{access.Admin}}
+
 func newAuth(opts Options) auth {
 	return auth{none: opts.NoAuth, digest: sha256.Sum256([]byte(opts.Token)), named: opts.Tokens}
 }
@@ -47,7 +50,7 @@ func (a authorizer) authorized(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
 		request := c.Request()
 		if a.tokens.none {
-			c.SetRequest(request.WithContext(httpwire.WithStreams(access.WithServer(request.Context()), a.streams, "")))
+			c.SetRequest(request.WithContext(httpwire.WithStreams(access.WithGrant(request.Context(), everything), a.streams, "")))
 			return next(c)
 		}
 		r, known := a.routes.of(c)
@@ -182,7 +185,7 @@ func (a auth) grantOf(token string) (access.Grant, error) {
 // grantOfDigest is grantOf for the digest of a token.
 func (a auth) grantOfDigest(token signins.Digest) (access.Grant, error) {
 	if subtle.ConstantTimeCompare(token[:], a.digest[:]) == 1 {
-		return access.Grant{Scopes: []access.Scope{access.Admin}}, nil
+		return everything, nil
 	}
 	if a.named != nil {
 		if grant, known, err := a.named.Find(token); known || err != nil {
@@ -197,7 +200,7 @@ func (a auth) grantOfDigest(token signins.Digest) (access.Grant, error) {
 // call is authorized for a call that doesn't come over HTTP: see API.Authorize.
 func (a authorizer) call(ctx context.Context, token string) (context.Context, error) {
 	if a.tokens.none {
-		return a.counting(httpwire.WithStreams(access.WithServer(ctx), a.streams, ""), ""), nil
+		return a.counting(httpwire.WithStreams(access.WithGrant(ctx, everything), a.streams, ""), ""), nil
 	}
 	if token == "" {
 		return ctx, fault.New(fault.Unauthorized, "the call bears no token").

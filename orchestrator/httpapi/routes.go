@@ -89,6 +89,7 @@ type handlers struct {
 	server    serverHandlers
 	standard  standardHandlers
 	signins   signinHandlers
+	audit     auditHandlers
 }
 
 func newHandlers(svc *orchestrator.Service, opts Options) handlers {
@@ -110,6 +111,7 @@ func newHandlers(svc *orchestrator.Service, opts Options) handlers {
 		models:    modelHandlers{svc},
 		server:    serverHandlers{svc, schemas.OpenAPI(opts.Version), opts.Metrics, opts.A2A},
 		signins:   signinHandlers{svc.Signins, opts.NoAuth, opts.NoPage},
+		audit:     auditHandlers{svc.Audit},
 		standard: standardHandlers{
 			svc, bodies, waits, hostFiles{opts.FileRoots, bodies, svc.Units}, opts.ExecuteProblems,
 		},
@@ -207,6 +209,7 @@ func (h handlers) ofServer() []route {
 	return []route{
 		{http.MethodGet, "/v1/events", access.Read, h.news.follow, stream},
 		{http.MethodGet, "/v1/a2a", access.Read, h.server.a2a, 0},
+		{http.MethodGet, "/v1/audit", access.Admin, h.audit.list, 0},
 		{http.MethodGet, "/v1/models", access.Read, h.models.list, 0},
 		{http.MethodGet, "/v1/pool", access.Read, h.server.pool, 0},
 		{http.MethodGet, "/v1/stats", access.Read, h.server.stats, 0},

@@ -41,7 +41,10 @@ func (g *Registry) AnswerOnce(ctx context.Context, id string, answer api.Answer,
 		ID: id, Address: row.Address, State: api.QuestionAnswered, Action: answer.Action, Token: by,
 	}
 	key := store.Key{Value: once.Key, Fingerprint: once.Fingerprint}
-	if err := g.opts.Questions.Answer(ctx, key, id, raw, by, now, stored(now, event)); err != nil {
+	audited := store.Audit(ctx, store.Audited{
+		Team: row.Team, Verb: "answer", Noun: "question", Object: id, Detail: answer.Action,
+	})
+	if err := g.opts.Questions.Answer(audited, key, id, raw, by, now, stored(now, event)); err != nil {
 		return err
 	}
 	g.wake(id)

@@ -9,6 +9,7 @@ package retention
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"path/filepath"
 	"time"
@@ -73,6 +74,15 @@ func (r *Retention) Prune(ctx context.Context, opts api.PruneOptions) (api.Prune
 		unused = before
 	}
 	report, err := r.prune(ctx, opts, before)
+	if err == nil && !opts.DryRun {
+		noun, count := "runs", report.Runs
+		if opts.Images {
+			noun, count = "images", *report.Images
+		}
+		err = r.opts.Store.Audits.Did(ctx, store.Audited{
+			Team: access.OwnerOf(ctx).Team, Verb: "prune", Noun: noun, Detail: fmt.Sprintf("%d of them", count),
+		})
+	}
 	if err != nil || opts.Images || opts.MaxBytes > 0 {
 		return report, err
 	}

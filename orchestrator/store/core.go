@@ -78,7 +78,12 @@ func (c *core) write(ctx context.Context, change change) error {
 
 // change is write with the error explained.
 func (c *core) change(ctx context.Context, operation string, change change) error {
-	return c.explain(ctx, operation, c.write(ctx, change))
+	change, stored := noted(ctx, change)
+	err := c.write(ctx, change)
+	if err == nil {
+		stored()
+	}
+	return c.explain(ctx, operation, err)
 }
 
 // changeRun is change for something of a run, by its seq. An unknown run is a NotFound fault.

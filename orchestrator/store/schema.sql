@@ -411,3 +411,24 @@ CREATE TRIGGER units_fed_again AFTER UPDATE OF at ON disabled_units WHEN (OLD.at
   INSERT INTO feed (noun, id) SELECT 'unit', NEW.unit WHERE NOT EXISTS (SELECT 1 FROM feed WHERE noun = 'unit' AND id = NEW.unit);
   UPDATE feed SET seq = (SELECT max(seq) + 1 FROM feed) WHERE noun = 'unit' AND id = NEW.unit;
 END;
+
+-- Who did what, and who was refused. Nothing changes a row; those that are old enough are removed.
+CREATE TABLE audit (
+  seq      INTEGER PRIMARY KEY AUTOINCREMENT, -- never given twice, also when all before were removed for their age
+  at       INTEGER NOT NULL,
+  team     TEXT    NOT NULL, -- to which the object belongs, or whoever was refused
+  identity TEXT    NOT NULL,
+  address  TEXT    NOT NULL,
+  verb     TEXT    NOT NULL,
+  noun     TEXT    NOT NULL,
+  object   TEXT    NOT NULL, -- its id or its name; '' of several
+  detail   TEXT    NOT NULL,
+  result   TEXT    NOT NULL, -- done, or the status with which it was refused
+  count    INTEGER NOT NULL, -- of refusals that are alike, within a minute
+  trace    TEXT    NOT NULL
+) STRICT;
+
+CREATE INDEX audit_by_identity ON audit (identity, seq);
+CREATE INDEX audit_by_object   ON audit (object, seq) WHERE object <> '';
+CREATE INDEX audit_by_team     ON audit (team, seq) WHERE team <> 'default';
+CREATE INDEX audit_by_time     ON audit (at);

@@ -25,6 +25,7 @@ type Store struct {
 	Deliveries  *Deliveries
 	Units       *Units
 	Signins     *Signins
+	Audits      *Audits
 	Feed        *Feed
 
 	core *core
@@ -35,7 +36,7 @@ func newStore(c *core) *Store {
 		Runs: &Runs{c}, Events: &Events{c}, Keys: &Keys{c}, Steps: &Steps{c}, ModelCalls: &ModelCalls{c},
 		Questions: &Questions{c}, Sessions: &Sessions{c}, Schedules: &Schedules{c}, Occurrences: &Occurrences{c},
 		Pushes: &Pushes{c}, Deliveries: &Deliveries{c}, Units: &Units{c}, Signins: &Signins{c}, Feed: &Feed{c},
-		core: c,
+		Audits: &Audits{c}, core: c,
 	}
 }
 

@@ -1,4 +1,4 @@
--- Version 12: lists and counts by the team that owns; to whom a schedule belongs.
+-- Version 12: lists and counts by the team that owns; to whom a schedule belongs; the audit.
 
 DROP TRIGGER runs_came;
 DROP TRIGGER runs_moved;
@@ -35,3 +35,23 @@ CREATE INDEX runs_changed_by_team_state ON runs (team, state, changed_at) WHERE 
 ALTER TABLE schedules ADD COLUMN team TEXT NOT NULL DEFAULT 'default';
 ALTER TABLE schedules ADD COLUMN made_by TEXT NOT NULL DEFAULT '';
 UPDATE schedules SET made_by = coalesce(CAST(spec AS TEXT) ->> 'by', '') WHERE json_valid(CAST(spec AS TEXT));
+
+CREATE TABLE audit (
+  seq      INTEGER PRIMARY KEY AUTOINCREMENT, -- never given twice, also when all before were removed for their age
+  at       INTEGER NOT NULL,
+  team     TEXT    NOT NULL, -- to which the object belongs, or whoever was refused
+  identity TEXT    NOT NULL,
+  address  TEXT    NOT NULL,
+  verb     TEXT    NOT NULL,
+  noun     TEXT    NOT NULL,
+  object   TEXT    NOT NULL, -- its id or its name; '' of several
+  detail   TEXT    NOT NULL,
+  result   TEXT    NOT NULL, -- done, or the status with which it was refused
+  count    INTEGER NOT NULL, -- of refusals that are alike, within a minute
+  trace    TEXT    NOT NULL
+) STRICT;
+
+CREATE INDEX audit_by_identity ON audit (identity, seq);
+CREATE INDEX audit_by_object   ON audit (object, seq) WHERE object <> '';
+CREATE INDEX audit_by_team     ON audit (team, seq) WHERE team <> 'default';
+CREATE INDEX audit_by_time     ON audit (at);

@@ -58,7 +58,7 @@ func (s *Sessions) Create(ctx context.Context, name string, files *spool.Spool) 
 	row := begun.Row()
 	err = s.placeProject(ctx, u, row.ID, files.Project())
 	if err == nil {
-		err = s.opts.Store.Sessions.Insert(ctx, row)
+		err = s.opts.Store.Sessions.Insert(store.Audit(ctx, audited(row, "begin", "")), row)
 	}
 	if err != nil {
 		s.registry.Remove(begun)
@@ -119,6 +119,11 @@ func sees(ctx context.Context, row store.Session) bool {
 	return access.Sees(ctx, access.Owner{Team: row.Team, By: row.MadeBy})
 }
 
+// audited is what somebody did with a session.
+func audited(row store.Session, verb, detail string) store.Audited {
+	return store.Audited{Team: row.Team, Verb: verb, Noun: "session", Object: row.ID, Detail: detail}
+}
+
 // Filter selects sessions.
 type Filter struct {
 	Unit  string // "": of all
@@ -157,6 +162,9 @@ func (s *Sessions) Close(ctx context.Context, id, reason string) (api.Session, e
 		return api.Session{}, err
 	}
 	if known := s.registry.Find(id); known != nil {
+		if err := s.opts.Store.Audits.Did(ctx, audited(row, "end", reason)); err != nil {
+			return api.Session{}, err
+		}
 		known.Close(reason)
 		row = known.Row()
 	}

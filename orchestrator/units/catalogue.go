@@ -31,6 +31,8 @@ type Options struct {
 	Status func(ctx context.Context, name string) (*api.UnitStatus, error)
 	// Live returns the runs of a unit that go on or wait, the oldest first.
 	Live func(name string) []Live
+	// Audit stores what a client has done.
+	Audit func(ctx context.Context, did store.Audited) error
 	// Met is told of each unit that is put.
 	Met    func(name string)
 	Logger *slog.Logger

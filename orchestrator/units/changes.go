@@ -52,6 +52,9 @@ func (c *Catalogue) put(
 	}
 	c.opts.Met(u.Name)
 	c.Tell(ctx)
+	if err := c.did(ctx, u.Name, "upload", u.Version); err != nil {
+		return api.Unit{}, created, err
+	}
 	info, err := c.withSchemas(u)
 	return info, created, err
 }
@@ -119,13 +122,13 @@ func (c *Catalogue) Card(ctx context.Context, name string) (json.RawMessage, err
 // touched.
 func (c *Catalogue) Disable(ctx context.Context, name string) (api.Unit, error) {
 	return c.switchUnit(ctx, name, func(name string) error {
-		return c.opts.Switched.Disable(ctx, name, time.Now().UTC())
+		return c.opts.Switched.Disable(audited(ctx, name, "disable"), name, time.Now().UTC())
 	})
 }
 
 // Enable switches a unit on, whatever its directory says.
 func (c *Catalogue) Enable(ctx context.Context, name string) (api.Unit, error) {
-	return c.switchUnit(ctx, name, func(name string) error { return c.opts.Switched.Enable(ctx, name) })
+	return c.switchUnit(ctx, name, func(name string) error { return c.opts.Switched.Enable(audited(ctx, name, "enable"), name) })
 }
 
 func (c *Catalogue) switchUnit(
@@ -212,7 +215,22 @@ func (c *Catalogue) Rollback(ctx context.Context, name, version string) (api.Uni
 		return api.Unit{}, err
 	}
 	c.Tell(ctx)
+	if err := c.did(ctx, u.Name, "rollback", u.Version); err != nil {
+		return api.Unit{}, err
+	}
 	return c.withSchemas(u)
+}
+
+// audited returns a context of what the client of ctx does with a unit.
+func audited(ctx context.Context, name, verb string) context.Context {
+	return store.Audit(ctx, store.Audited{Team: access.OwnerOf(ctx).Team, Verb: verb, Noun: "unit", Object: name})
+}
+
+// did stores what the client of ctx has done with the files of a unit.
+func (c *Catalogue) did(ctx context.Context, name, verb, version string) error {
+	return c.opts.Audit(ctx, store.Audited{
+		Team: access.OwnerOf(ctx).Team, Verb: verb, Noun: "unit", Object: name, Detail: version,
+	})
 }
 
 // Remove removes an uploaded unit: no new run gets it. While runs of it go on or wait, the
@@ -236,7 +254,7 @@ func (c *Catalogue) Remove(ctx context.Context, name string, force bool) (err er
 	}
 	c.callers.forget()
 	c.Tell(ctx)
-	return nil
+	return c.did(ctx, name, "remove", "")
 }
 
 // Tell looks at all units, and has the feed tell of those that have changed. What it couldn't tell, the next call

@@ -46,6 +46,7 @@ func (c *Catalogue) find(ctx context.Context, name string) (*unit.Unit, error) {
 		u, err := c.registry.Get(ctx, full)
 		switch {
 		case err == nil && !c.isShown(ctx, u):
+			access.Hide(ctx)
 		case fault.Is(err, fault.NotFound), fault.Is(err, fault.Input):
 		case err != nil && !c.opts.Rules.Shown(ctx, full, ""):
 		default:

@@ -10,6 +10,7 @@ import (
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/internal/access"
 	"github.com/agent-on-demand/aod/orchestrator/feature"
 	"github.com/agent-on-demand/aod/orchestrator/run"
 	"github.com/agent-on-demand/aod/orchestrator/store"
@@ -131,7 +132,7 @@ func (f *Feature) CreatePush(ctx context.Context, id string, c api.PushConfig) (
 		return api.Push{}, err
 	}
 	p.Run = id
-	stored, err := f.store.Pushes.Put(ctx, p, other)
+	stored, err := f.store.Pushes.Put(audited(ctx, "put", id), p, other)
 	if err != nil {
 		return api.Push{}, err
 	}
@@ -182,7 +183,12 @@ func (f *Feature) DeletePush(ctx context.Context, id, pushID string) error {
 	if err := f.admits(ctx, id); err != nil {
 		return err
 	}
-	return f.store.Pushes.Delete(ctx, id, pushID)
+	return f.store.Pushes.Delete(audited(ctx, "remove", id), id, pushID)
+}
+
+// audited returns a context of what the client of ctx does with a push of a run.
+func audited(ctx context.Context, verb, id string) context.Context {
+	return store.Audit(ctx, store.Audited{Team: access.OwnerOf(ctx).Team, Verb: verb, Noun: "push", Object: id})
 }
 
 // PushBacklog returns how many events receivers still have to be told of.

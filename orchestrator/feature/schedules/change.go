@@ -12,7 +12,7 @@ import (
 // Delete removes a schedule with its history and its files. Runs of it that go on do so.
 func (s *Scheduler) Delete(ctx context.Context, name string) error {
 	return s.change(ctx, name, func(p *planned, row store.Schedule) error {
-		if err := s.store.Schedules.Delete(ctx, row.Name); err != nil {
+		if err := s.store.Schedules.Delete(audited(ctx, row, "remove"), row.Name); err != nil {
 			return err
 		}
 		if p != nil {
@@ -34,7 +34,11 @@ func (s *Scheduler) Pause(ctx context.Context, name string, paused bool) (api.Sc
 		}
 		now := s.clock.Now()
 		cancelled := store.Occurrence{Outcome: string(api.OccurrenceCancelled), Reason: "the schedule was paused"}
-		if err := s.store.Schedules.Pause(ctx, row.Name, paused, now, cancelled); err != nil {
+		verb := "resume"
+		if paused {
+			verb = "pause"
+		}
+		if err := s.store.Schedules.Pause(audited(ctx, row, verb), row.Name, paused, now, cancelled); err != nil {
 			return err
 		}
 		if p != nil {
@@ -93,7 +97,7 @@ func (s *Scheduler) Begin(ctx context.Context, name string) (api.Record, error) 
 	defer p.mu.Unlock()
 	now := s.clock.Now()
 	o := store.Occurrence{Schedule: p.seq, Planned: now, Fired: now, Manual: true}
-	record, err := s.keeper.start(ctx, p, o)
+	record, err := s.keeper.start(audited(ctx, row, "start"), p, o)
 	var happened *store.Happened
 	if errors.As(err, &happened) {
 		return record, fault.Wrap(fault.Conflict, err, "the schedule has an occurrence of this moment, or was removed").

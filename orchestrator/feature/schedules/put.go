@@ -196,7 +196,7 @@ func (s *Scheduler) save(
 	if p.seq != 0 && p.until.After(row.Until) && row.Until.Equal(was.row.Until) {
 		row.Until = p.until // it was looked at meanwhile
 	}
-	stored, err := s.store.Schedules.Put(ctx, row)
+	stored, err := s.store.Schedules.Put(audited(ctx, row, "put"), row)
 	if err != nil {
 		s.files.drop(row.Files)
 		return err

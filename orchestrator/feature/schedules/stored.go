@@ -2,6 +2,7 @@ package schedules
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"time"
 
@@ -25,6 +26,11 @@ type storedSchedule struct {
 
 // owner is to whom it belongs, and so its runs.
 func (c storedSchedule) owner() access.Owner { return access.Owner{Team: c.row.Team, By: c.row.MadeBy} }
+
+// audited returns a context of what the client of ctx does with a schedule.
+func audited(ctx context.Context, row store.Schedule, verb string) context.Context {
+	return store.Audit(ctx, store.Audited{Team: row.Team, Verb: verb, Noun: "schedule", Object: row.Name})
+}
 
 // specDocument is a row's Spec.
 type specDocument struct {
