@@ -90,6 +90,7 @@ test: base ## run every test, with the race detector, against the real engine
 		$(GO) test $(RACE) -vet=off -p $(SLOTS) -parallel $(ATONCE) -shuffle=on -timeout 2h ./...
 	$(GO) test -C tools/bench $(RACE) -vet=off -shuffle=on ./...
 	$(PLAIN) $(GO) test -C tools/sdks -vet=off -shuffle=on ./...
+	$(PLAIN) $(GO) test -C tools/openapi -vet=off -shuffle=on ./...
 
 .PHONY: test-short
 test-short: init ## run the tests that need no engine
@@ -135,6 +136,7 @@ lint: init systems ## run the linters (installs golangci-lint when it is missing
 	$(GO) mod tidy -diff
 	$(GO) mod tidy -C tools/bench -diff
 	$(GO) mod tidy -C tools/sdks -diff
+	$(GO) mod tidy -C tools/openapi -diff
 
 .PHONY: types
 types: ## check the types of the Python library and of the page's modules (installs mypy, tsc from Debian when missing)

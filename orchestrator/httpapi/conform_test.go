@@ -44,8 +44,12 @@ func conforms(t testing.TB, r *http.Request, a answer) {
 	if !ok && !strings.HasSuffix(path, "/files/{name}") && len(documented.Content) > 0 {
 		t.Errorf("%s: the document has no %q", where, media)
 	}
+	schema := content.Schema
+	if content.Item != nil {
+		schema = content.Item
+	}
 	for _, v := range jsonValues(t, media, a.body) {
-		for _, problem := range violations(content.Schema, v) {
+		for _, problem := range violations(schema, v) {
 			t.Errorf("%s: %s in %s", where, problem, a.body)
 		}
 	}
@@ -136,12 +140,39 @@ func compile(schema any) (*gojsonschema.Schema, error) {
 	if known, ok := compiled.Load(string(key)); ok {
 		return known.(*gojsonschema.Schema), nil
 	}
-	root := map[string]any{"allOf": []any{schema}, "components": theDocument().whole["components"]}
+	root := map[string]any{"allOf": []any{inDraft07(schema)}, "components": theDocument().inDraft07}
 	made, err := gojsonschema.NewSchema(gojsonschema.NewGoLoader(root))
 	if err == nil {
 		compiled.Store(string(key), made)
 	}
 	return made, err
+}
+
+// inDraft07 says schemas of OpenAPI 3.0 in the words of the validator: nullable and a bound that is
+// exclusive are words of their own in it.
+func inDraft07(v any) any {
+	switch v := v.(type) {
+	case []any:
+		said := make([]any, len(v))
+		for i, e := range v {
+			said[i] = inDraft07(e)
+		}
+		return said
+	case map[string]any:
+		said := map[string]any{}
+		for key, e := range v {
+			said[key] = inDraft07(e)
+		}
+		if said["exclusiveMinimum"] == true {
+			said["exclusiveMinimum"] = said["minimum"]
+		}
+		if said["nullable"] == true {
+			delete(said, "nullable")
+			return map[string]any{"anyOf": []any{said, map[string]any{"type": "null"}}}
+		}
+		return said
+	}
+	return v
 }
 
 func violations(schema, v any) []string {

@@ -26,7 +26,7 @@ type document struct {
 		Responses map[string]response
 		Schemas   map[string]any
 	}
-	whole map[string]any
+	inDraft07 any // the components, as a validator reads them
 }
 
 type operation struct {
@@ -42,7 +42,10 @@ type operation struct {
 type response struct {
 	Ref     string `json:"$ref"`
 	Headers map[string]any
-	Content map[string]struct{ Schema any }
+	Content map[string]struct {
+		Schema any
+		Item   any `json:"x-itemSchema"` // of each event or line of a stream
+	}
 }
 
 var theDocument = sync.OnceValue(func() document {
@@ -51,9 +54,11 @@ var theDocument = sync.OnceValue(func() document {
 	if err := json.Unmarshal(raw, &d); err != nil {
 		panic(err)
 	}
-	if err := json.Unmarshal(raw, &d.whole); err != nil {
+	var whole map[string]any
+	if err := json.Unmarshal(raw, &whole); err != nil {
 		panic(err)
 	}
+	d.inDraft07 = inDraft07(whole["components"])
 	return d
 })
 
@@ -234,14 +239,14 @@ func TestEveryRouteAnswersAsDocumented(t *testing.T) {
 	s.do("POST", "/mcp/actor", `{"jsonrpc":"2.0","id":1,"method":"initialize"}`).wants(t, 404)
 	s.do("GET", "/mcp/actor", "").wants(t, 400)
 	s.do("DELETE", "/mcp/actor", "").wants(t, 400)
-	seen["sayToServer"], seen["hearServer"], seen["endSession"] = true, true, true
+	seen["postMCPUnit"], seen["streamMCPUnit"], seen["endMCPUnitSession"] = true, true, true
 	id := s.begin()
 	s.do("POST", "/v1/runs/"+id+"/cancel", "").wants(t, 202)
 	seen["cancelRun"] = true
 	for _, op := range []string{"getFlow", "getUnitFlow", "listSteps", "getState", "getStateFile", "listQuestions", "answerQuestion"} {
 		seen[op] = true // see TestAFlowOverHTTP
 	}
-	for _, op := range []string{"say", "listMessages", "listArtifacts", "getArtifact"} {
+	for _, op := range []string{"sayToRun", "listMessages", "listArtifacts", "getArtifact"} {
 		seen[op] = true // see TestMessagesOverHTTP
 	}
 	for _, op := range []string{"createSession", "listSessions", "getSession", "closeSession", "sendMessage"} {
@@ -255,7 +260,7 @@ func TestEveryRouteAnswersAsDocumented(t *testing.T) {
 	for _, op := range []string{"listSchedules", "previewTimes", "putSchedule", "getSchedule", "deleteSchedule", "pauseSchedule", "resumeSchedule", "runSchedule", "nextTimes", "listOccurrences"} {
 		seen[op] = true // see TestAScheduleOverHTTP
 	}
-	for _, op := range []string{"mcp", "mcpStream", "endMcpSession"} {
+	for _, op := range []string{"postMCP", "streamMCP", "endMCPSession"} {
 		seen[op] = true // see TestASessionOfMCP
 	}
 	for _, operations := range theDocument().Paths {
