@@ -23,7 +23,8 @@ var described = map[string]any{
 	}{},
 	"ModelCalls": ModelCallPage{},
 	"Pushes": struct {
-		Pushes []Push `json:"pushes"`
+		Pushes []Push  `json:"pushes"`
+		Next   *string `json:"next"`
 	}{},
 	"QuestionPage": QuestionPage{}, "Question": Question{}, "Answer": Answer{}, "MessagePage": MessagePage{}, "SaidMessage": MessageEvent{}, "ArtifactPage": ArtifactPage{}, "Saying": Saying{}, "PruneReport": PruneReport{}, "ModelExchange": ModelExchange{},
 }

@@ -96,7 +96,7 @@ type questionHandlers struct {
 }
 
 func (h questionHandlers) list(c echo.Context) error {
-	q := queryOf(c, "run", "all", "after", "limit")
+	q := paged(c, "run", "all")
 	filter := questions.Filter{Run: q.id("run"), All: q.flag("all"), After: q.after(), Limit: q.limit()}
 	if q.err != nil {
 		return q.err

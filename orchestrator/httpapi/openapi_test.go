@@ -289,7 +289,7 @@ func TestWhatAServiceSaysIsInTheSchemas(t *testing.T) {
 			Units: []string{"u"}, Bindings: []string{"JSONRPC"}, Versions: []string{"1.0"},
 			Tasks: map[string]int{"submitted": 0, "working": 1, "completed": 2, "failed": 3, "canceled": 4},
 		},
-		"Pushes": map[string]any{"pushes": []api.Push{
+		"Pushes": map[string]any{"next": nil, "pushes": []api.Push{
 			{ID: "p", URL: "https://hook.example/", CreatedAt: someTime},
 			{ID: "q", URL: "https://hook.example/", Scheme: "Basic", CreatedAt: someTime, TriedAt: &someTime, Status: 500, NextAt: &someTime, GivenUpAt: &someTime, Reason: api.PushRefused},
 		}},

@@ -3,6 +3,7 @@ package httpapi
 import (
 	"context"
 	"math"
+	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
@@ -146,9 +147,24 @@ func param(c echo.Context, name string) (string, error) {
 	return plain, nil
 }
 
-func (q *query) after() int64 {
-	return q.integer("after", 0, math.MaxInt64, ofPage)
+// paged is queryOf of a list whose elements have numbers: it is read page by page.
+func paged(c echo.Context, names ...string) *query {
+	return queryOf(c, append(names, "cursor", "after", "limit")...)
 }
+
+// after is the number after which a page begins. Every list has it as its cursor, lists of numbers also as after.
+func (q *query) after() int64 {
+	if q.values.Has("cursor") && q.values.Has("after") {
+		q.fail(fault.New(fault.BadRequest, "the query parameters cursor and after are the same: give one"))
+	}
+	return q.number("cursor") + q.number("after")
+}
+
+func (q *query) number(name string) int64 {
+	return q.integer(name, 0, math.MaxInt64, aCursor)
+}
+
+const aCursor = "the `next` of a page"
 
 func (q *query) limit() int {
 	return int(q.integer("limit", 1, maxPage, "a number from 1 to 1000"))
@@ -176,29 +192,13 @@ func one[T any](name find, get func(ctx context.Context, name string) (T, error)
 	})
 }
 
-// under has what get returns stand under a key.
-func under[T any](
-	key string, get func(context.Context, string) (T, error),
-) func(context.Context, string) (map[string]T, error) {
-	return func(ctx context.Context, name string) (map[string]T, error) {
-		v, err := get(ctx, name)
-		return map[string]T{key: v}, err
-	}
-}
-
-// What the parameter after of a list is.
-const (
-	ofPage = "the `next` of a page"
-	ofTold = "the number of what was told before"
-)
-
 // pages is the handler of a list of one thing's, which is read page by page.
 func pages[T any](
-	name find, after string, get func(ctx context.Context, name string, after int64, limit int) (T, error),
+	name find, get func(ctx context.Context, name string, after int64, limit int) (T, error),
 ) echo.HandlerFunc {
 	return about(name, func(c echo.Context, id string) error {
-		q := queryOf(c, "after", "limit")
-		from, limit := q.integer("after", 0, math.MaxInt64, after), q.limit()
+		q := paged(c)
+		from, limit := q.after(), q.limit()
 		if q.err != nil {
 			return q.err
 		}
@@ -206,3 +206,42 @@ func pages[T any](
 		return replied(c, page, err)
 	})
 }
+
+// parts is the handler of a list of one thing's that get returns whole, for the key in the answer. Without a limit all
+// of it is the page; a cursor is the name of the last element of the page before.
+func parts[T any](
+	thing find, key string, nameOf func(T) string, get func(ctx context.Context, thing string) ([]T, error),
+) echo.HandlerFunc {
+	return about(thing, func(c echo.Context, id string) error {
+		q := queryOf(c, "cursor", "limit")
+		cursor := parse(q, "cursor", aCursor, func(s string) (string, bool) { return s, len(s) <= longName })
+		limit := q.limit()
+		if q.err != nil {
+			return q.err
+		}
+		all, err := get(c.Request().Context(), id)
+		if err != nil {
+			return err
+		}
+		begin := 1 + slices.IndexFunc(all, func(e T) bool { return nameOf(e) == cursor })
+		if begin == 0 && cursor != "" {
+			return fault.New(fault.BadRequest, "what the cursor names is no longer in the list").
+				WithHint("read the list from its beginning")
+		}
+		var next *string
+		page := append([]T{}, all[begin:]...)
+		if limit > 0 && limit < len(page) {
+			last := nameOf(page[limit-1])
+			page, next = page[:limit], &last
+		}
+		return reply(c, http.StatusOK, map[string]any{key: page, "next": next})
+	})
+}
+
+// whole finds what a list of the server itself is about.
+func whole(echo.Context) (string, error) { return "", nil }
+
+func nameOfFile(f api.File) string       { return f.Name }
+func nameOfUnit(u api.Unit) string       { return u.Name }
+func versionOf(v api.UnitVersion) string { return v.Version }
+func idOfPush(p api.Push) string         { return p.ID }

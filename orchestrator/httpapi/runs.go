@@ -132,9 +132,6 @@ func hasOutput(record api.Record) bool {
 // files lists the output files of a run.
 func (h runHandlers) files(ctx context.Context, id string) ([]api.File, error) {
 	record, err := h.svc.Runs.Get(ctx, id)
-	if err == nil && record.Files == nil {
-		record.Files = []api.File{}
-	}
 	return record.Files, err
 }
 

@@ -27,7 +27,7 @@ func (h scheduleHandlers) feature() *schedules.Scheduler {
 }
 
 func (h scheduleHandlers) list(c echo.Context) error {
-	q := queryOf(c, "after", "limit")
+	q := paged(c)
 	before, limit := q.after(), q.limit()
 	if q.err != nil {
 		return q.err

@@ -77,7 +77,7 @@ func (h sessionHandlers) lastChange(what string) find {
 }
 
 func (h sessionHandlers) list(c echo.Context) error {
-	q := queryOf(c, "unit", "open", "after", "limit")
+	q := paged(c, "unit", "open")
 	filter := turns.Filter{Unit: q.text("unit"), Open: q.flag("open"), After: q.after(), Limit: q.limit()}
 	if q.err != nil {
 		return q.err

@@ -19,15 +19,8 @@ type unitHandlers struct {
 	bodies bodies
 }
 
-func (h unitHandlers) list(c echo.Context) error {
-	units, err := h.svc.Units.List(c.Request().Context())
-	if err != nil {
-		return err
-	}
-	if units == nil {
-		units = []api.Unit{}
-	}
-	return reply(c, http.StatusOK, map[string]any{"units": units})
+func (h unitHandlers) list(ctx context.Context, _ string) ([]api.Unit, error) {
+	return h.svc.Units.List(ctx)
 }
 
 func (h unitHandlers) get(c echo.Context, name string) error {
