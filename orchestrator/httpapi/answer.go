@@ -97,7 +97,22 @@ func writeJSON(c echo.Context, status int, contentType string, v any) error {
 	if err != nil {
 		return err
 	}
-	c.Response().Header().Set(echo.HeaderContentType, contentType) // Blob doesn't overwrite it
+	return sendJSON(c, status, contentType, body)
+}
+
+// leastZipped is the size from which a body is worth being compressed: a smaller one is sent at once anyhow. The
+// size of an answer tells strangers nothing of a secret in it: no request that they could choose has the token.
+const leastZipped = 2 << 10
+
+func sendJSON(c echo.Context, status int, contentType string, body []byte) error {
+	header := c.Response().Header()
+	header.Set(echo.HeaderContentType, contentType) // Blob doesn't overwrite it
+	if len(body) >= leastZipped {
+		header.Add(echo.HeaderVary, echo.HeaderAcceptEncoding)
+		if httpwire.TakesGzip(c.Request()) {
+			body = httpwire.Gzip(header, body)
+		}
+	}
 	if err := c.Blob(status, contentType, body); err != nil {
 		return fmt.Errorf("write answer: %w", err)
 	}

@@ -136,6 +136,6 @@ func verbatim[T ~[]byte](get func(ctx context.Context, unit string) (T, error)) 
 		if err != nil {
 			return err
 		}
-		return c.Blob(http.StatusOK, echo.MIMEApplicationJSON, raw)
+		return sendJSON(c, http.StatusOK, httpwire.TypeJSON, raw)
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/agent-on-demand/aod/internal/access"
+	"github.com/agent-on-demand/aod/internal/wire/httpwire"
 	"github.com/agent-on-demand/aod/orchestrator/questions"
 )
 
@@ -51,7 +52,7 @@ func (p *Page) newFrame(r *http.Request) *frame {
 	}
 	f := &frame{
 		Up: strings.Repeat("../", below), view: viewOf(r), Version: p.opts.Version, now: time.Now(), Here: here(r),
-		Key: rand.Text(), Chat: p.hasChats.Load(), zipped: takesGzip(r),
+		Key: rand.Text(), Chat: p.hasChats.Load(), zipped: httpwire.TakesGzip(r),
 		may: func(scope access.Scope) bool { return access.May(r.Context(), scope) },
 	}
 	if !p.opts.NoAuth && !access.IsAnonymous(r.Context()) {
@@ -146,9 +147,4 @@ func here(r *http.Request) string {
 		at += "?" + r.URL.RawQuery
 	}
 	return at
-}
-
-// takesGzip reports whether a browser takes compressed answers.
-func takesGzip(r *http.Request) bool {
-	return strings.Contains(r.Header.Get("Accept-Encoding"), "gzip")
 }

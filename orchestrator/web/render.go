@@ -2,7 +2,6 @@ package web
 
 import (
 	"bytes"
-	"compress/gzip"
 	"embed"
 	"encoding/base64"
 	"hash/fnv"
@@ -104,12 +103,7 @@ func sendPage(w http.ResponseWriter, status int, zipped bool, text []byte) {
 	header.Set("Content-Type", "text/html; charset=utf-8")
 	header.Set("Vary", "Accept-Encoding")
 	if zipped {
-		header.Set("Content-Encoding", "gzip")
-		var small bytes.Buffer
-		zip := gzip.NewWriter(&small)
-		_, _ = zip.Write(text) // into memory
-		_ = zip.Close()
-		text = small.Bytes()
+		text = httpwire.Gzip(header, text)
 	}
 	header.Set("Content-Length", strconv.Itoa(len(text)))
 	w.WriteHeader(status)

@@ -2,7 +2,6 @@ package web
 
 import (
 	"bytes"
-	"compress/gzip"
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
@@ -13,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/internal/wire/httpwire"
 )
 
 //go:embed static
@@ -70,11 +70,7 @@ func (a assets) add(name string, content []byte) {
 	sum := sha256.Sum256(content)
 	ext := path.Ext(name)
 	at := strings.TrimSuffix(name, ext) + "." + hex.EncodeToString(sum[:6]) + ext
-	var zipped bytes.Buffer
-	zip, _ := gzip.NewWriterLevel(&zipped, gzip.BestCompression) // the level is a good one
-	_, _ = zip.Write(content)                                    // into memory
-	_ = zip.Close()
-	a.byPath[at] = asset{media[ext], content, zipped.Bytes()}
+	a.byPath[at] = asset{media[ext], content, httpwire.Gzip(http.Header{}, content)}
 	a.paths[name] = at
 }
 

@@ -1,3 +1,5 @@
+// Package openapi tests the description of the HTTP API with the generators of clients that people use. It is a
+// module of its own, so that nobody who builds AOD has to load them.
 package openapi
 
 import (
@@ -16,6 +18,7 @@ import (
 
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/oapi-codegen/oapi-codegen/v2/pkg/codegen"
+	_ "github.com/oapi-codegen/runtime" // which the generated client needs
 	"github.com/ogen-go/ogen"
 	"github.com/ogen-go/ogen/gen"
 	"github.com/ogen-go/ogen/gen/genfs"
