@@ -2,8 +2,8 @@ package api
 
 import "time"
 
-// AuditEntry says that somebody did something, or was refused it (schemas/openapi.json, "AuditEntry"). What was given or
-// told isn't in it.
+// AuditEntry says that somebody did something, or was refused it (schemas/openapi.json, "AuditEntry"). What was given
+// or told isn't in it.
 type AuditEntry struct {
 	At   time.Time `json:"at"`
 	Team string    `json:"team"` // to which the object belongs, or whoever was refused

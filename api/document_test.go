@@ -48,7 +48,7 @@ const someID = "01999999-aaaa-7bbb-8ccc-dddddddddddd"
 // full are documents in which every field is set.
 var full = map[string]any{
 	"run": Record{
-		ID: someID, Unit: "u", Kind: "capsule", Version: "v", Parent: "p", Root: "r", Session: "s", Turn: 2, Context: "c", Schedule: &ScheduleRef{Name: "n", Planned: noon}, Step: "s", RerunOf: "o", By: "t",
+		ID: someID, Unit: "u", Kind: "capsule", Version: "v", Parent: "p", Root: "r", Session: "s", Turn: 2, Context: "c", Schedule: &ScheduleRef{Name: "n", Planned: noon}, Step: "s", RerunOf: "o", By: "t", Owner: &Owner{Team: "a", Identity: "token:t"},
 		Metadata: map[string]string{"user_id": "ada"}, Input: json.RawMessage(`{"a":1}`), InputMasked: true,
 		State: Failed, Status: Failed.Status(), Outcome: CapsuleError, ExitCode: new(1), Output: json.RawMessage(`{"b":[1.0]}`),
 		Waiting:  fullWaiting,
@@ -69,7 +69,7 @@ var full = map[string]any{
 		Transitions: []Transition{{State: Idle, At: noon, Reason: "r", Attempt: 2}}, CreatedAt: noon, StartedAt: &noon, FinishedAt: &noon,
 	},
 	"page": Page{Next: new("n"), Runs: []Summary{{
-		ID: someID, Unit: "u", Kind: "capsule", Parent: someID, Root: someID, By: "ci", Metadata: map[string]string{"k": "v"},
+		ID: someID, Unit: "u", Kind: "capsule", Parent: someID, Root: someID, By: "ci", Owner: &Owner{Team: "a", Identity: "token:ci"}, Metadata: map[string]string{"k": "v"},
 		Waiting: fullWaiting, State: Failed, Status: Failed.Status(), Outcome: CapsuleError, ExitCode: new(1), Error: someError, Retries: 1, Timings: Timings{1, 2, 3, 4, 5, 6, 7},
 		Models:    someUse,
 		CreatedAt: noon, StartedAt: &noon, FinishedAt: &noon,
@@ -88,13 +88,13 @@ var full = map[string]any{
 	},
 	"schedule": Schedule{
 		Name: "n", ScheduleSpec: fullSpec, Files: []File{{Name: "a", Path: "/x/a", SizeBytes: 3, SHA256: digest, Pointer: new("/f")}},
-		By: "ci", State: ScheduleActive, Next: &noon, Problem: "p", Fired: 2, CreatedAt: noon, ChangedAt: noon,
+		By: "ci", Owner: &Owner{Team: "a", Identity: "token:ci"}, State: ScheduleActive, Next: &noon, Problem: "p", Fired: 2, CreatedAt: noon, ChangedAt: noon,
 		Last: &Occurrence{Planned: noon, Fired: noon, LateMS: 1, Outcome: OccurrenceStarted, Run: someID, Reason: "r", Manual: true},
 	},
 	"schedulespec": fullSpec,
 	"submission":   Submission{Unit: "u", Session: "s", Input: json.RawMessage(`{"a":1}`), Timeout: "30s", Metadata: map[string]string{"k": "v"}, Env: map[string]string{"E": "1"}, Dir: "d", Unattended: true, Context: "c"},
 	"unit": Unit{
-		Name: "u", Kind: "capsule", Version: "v", Description: "d", Source: "directory", Origin: "/o", By: "ada", Image: "i", Concurrency: 1, Access: "read-only",
+		Name: "u", Kind: "capsule", Version: "v", Description: "d", Source: "directory", Origin: "/o", By: "ada", Owner: &Owner{Team: "a", Identity: "token:ada"}, Image: "i", Concurrency: 1, Access: "read-only",
 		Disabled: true, CalledBy: []string{"c"}, Status: &UnitStatus{Running: 1, Waiting: 2, Sessions: 3, Schedules: []string{"nightly"}, Next: &NextTime{Schedule: "nightly", At: noon}, Lately: &Lately{Runs: 3, Succeeded: 2, P50: 1.5, P95: 2.5, Models: &ModelTotal{Charged: 1, Cost: 2}}, LastRun: &LastRun{ID: someID, State: Failed, Outcome: TimedOut, CreatedAt: noon}},
 		Agent: &UnitAgent{
 			Type: "file-file", Enabled: true, Command: []string{"c"}, Program: &AgentProgram{Found: true, Problem: "p", Hint: "h"}, Flags: map[string]any{"f": "g"}, Dir: "/d", Mode: "interactive", Input: "file", Output: "file",

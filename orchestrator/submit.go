@@ -12,6 +12,7 @@ import (
 	"github.com/agent-on-demand/aod/capsule/unit"
 	"github.com/agent-on-demand/aod/internal/access"
 	"github.com/agent-on-demand/aod/orchestrator/keys"
+	"github.com/agent-on-demand/aod/orchestrator/records"
 	"github.com/agent-on-demand/aod/orchestrator/run"
 	"github.com/agent-on-demand/aod/orchestrator/spool"
 	"github.com/agent-on-demand/aod/orchestrator/store"
@@ -90,7 +91,7 @@ func (l *loop) join(ctx context.Context, key store.Key) (api.Record, bool, error
 	id, fingerprint, err := l.journal.Keys.Get(ctx, key.Value)
 	if before := keys.BeforeTeams(key.Value); fault.Is(err, fault.NotFound) && before != "" {
 		id, fingerprint, err = l.journal.Keys.Get(ctx, before)
-		if err == nil && !l.isOf(ctx, id) {
+		if err == nil && !isOf(ctx, l.runs, id) {
 			return api.Record{}, false, nil
 		}
 	}
@@ -104,8 +105,8 @@ func (l *loop) join(ctx context.Context, key store.Key) (api.Record, bool, error
 }
 
 // isOf reports whether a run belongs to the client of ctx.
-func (l *loop) isOf(ctx context.Context, id string) bool {
-	record, err := l.runs.Get(ctx, id)
+func isOf(ctx context.Context, runs *records.Reader, id string) bool {
+	record, err := runs.Get(ctx, id)
 	owner := access.OwnerOf(ctx)
 	return err == nil && owner == access.Owner{Team: api.TeamOf(record.Owner), By: record.By}
 }

@@ -43,8 +43,9 @@ func New(svc *orchestrator.Service, opts Options) (*API, error) {
 	}
 	log, bounds := requestLog{opts.Logger, known}, bounds{known, opts.Memory, opts.UploadBytes}
 	e.HTTPErrorHandler = answerer{log, known}.answer
-	e.Use(log.record, refusals{svc.Audit, known}.counted, recovered, newGuard(opts, known).guarded, auth.authorized, bounds.counted, bounds.sized,
-		bounds.bounded)
+	refused := refusals{svc.Audit, known}
+	e.Use(log.record, refused.counted, recovered, newGuard(opts, known).guarded, auth.authorized, bounds.counted,
+		bounds.sized, bounds.bounded)
 	known.serve(newHandlers(svc, opts).table())
 	for _, m := range opts.Mounts {
 		known.mount(m, log)

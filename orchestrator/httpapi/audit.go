@@ -18,7 +18,7 @@ import (
 type auditHandlers struct{ log *audit.Log }
 
 func (h auditHandlers) list(c echo.Context) error {
-	q := queryOf(c, "by", "object", "since", "after", "limit")
+	q := paged(c, "by", "object", "since")
 	f := api.AuditFilter{
 		By: q.text("by"), Object: q.text("object"), Since: q.time("since"), After: q.after(), Limit: q.limit(),
 	}

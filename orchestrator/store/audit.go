@@ -49,10 +49,10 @@ type note struct {
 }
 
 // Audit returns a context in which the first change that is stored has a row of the audit in its transaction: what the
-// client of ctx did. What the server does by itself has none.
+// client of ctx did. What the server does by itself has none, and what belongs to something that is noted already.
 func Audit(ctx context.Context, did Audited) context.Context {
 	row, ok := did.did(ctx)
-	if !ok {
+	if _, part := ctx.Value(auditKey{}).(*note); part || !ok {
 		return ctx
 	}
 	return context.WithValue(ctx, auditKey{}, &note{row: &row})
@@ -107,8 +107,8 @@ func (s *Audits) Add(ctx context.Context, rows ...Audited) error {
 }
 
 func addAudited(ctx context.Context, tx *transaction, a Audited) error {
-	return tx.exec(ctx, `INSERT INTO audit (at, team, identity, address, verb, noun, object, detail, result, count, trace)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+	return tx.exec(ctx, `INSERT INTO audit (at, team, identity, address, verb, noun, object, detail, result, count,
+		trace) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		nanos(a.At), teamOf(a.Team), a.Identity, a.Address, a.Verb, a.Noun, bounded(a.Object), bounded(a.Detail),
 		a.Result, a.Count, a.Trace)
 }

@@ -37,7 +37,7 @@ func (c *Catalogue) callersOf(ctx context.Context, name string) (names []string,
 		}
 	}
 	for _, u := range k.of[name] {
-		if c.isShown(ctx, u) && !slices.Contains(names, u.Name) {
+		if c.names.isShown(ctx, u) && !slices.Contains(names, u.Name) {
 			names = append(names, u.Name)
 		}
 	}

@@ -49,6 +49,7 @@ type Live struct {
 type Catalogue struct {
 	opts     Options
 	registry *registry.Registry
+	names    names
 	telling  sync.Mutex // from the look to what is told of it
 	callers  callers
 }
@@ -60,12 +61,13 @@ func New(opts Options) (*Catalogue, error) {
 	c.registry, err = registry.New(registry.Options{
 		Home: opts.Home, Sources: opts.Sources, Accept: c.acceptUnit, Govern: opts.Rules.Govern, Logger: opts.Logger,
 	})
+	c.names = names{c.registry, opts.Rules, opts.Teams}
 	return c, err
 }
 
 // Get implements run.Units.
 func (c *Catalogue) Get(ctx context.Context, name string) (*unit.Unit, error) {
-	return c.find(ctx, name)
+	return c.names.find(ctx, name)
 }
 
 // Version implements run.Units.
@@ -106,7 +108,7 @@ func (c *Catalogue) List(ctx context.Context) ([]api.Unit, error) {
 	}
 	infos := make([]api.Unit, 0, len(listed))
 	for _, l := range listed {
-		if l.Unit == nil && !c.isShownBroken(ctx, l) {
+		if l.Unit == nil && !c.names.isShownBroken(ctx, l) {
 			continue
 		}
 		if l.Unit == nil {
@@ -117,25 +119,16 @@ func (c *Catalogue) List(ctx context.Context) ([]api.Unit, error) {
 			})
 			continue
 		}
-		if c.isShown(ctx, l.Unit) {
+		if c.names.isShown(ctx, l.Unit) {
 			infos = append(infos, c.info(l.Unit))
 		}
 	}
 	return infos, nil
 }
 
-// isShownBroken is isShown for a unit that never had a valid version, or whose upload is damaged, which may be
-// anybody's.
-func (c *Catalogue) isShownBroken(ctx context.Context, l registry.Listed) bool {
-	if l.Origin == "" {
-		return access.ReachOf(ctx).All
-	}
-	return c.opts.Rules.Shown(ctx, l.Name, "")
-}
-
 // Show returns one unit with its contract.
 func (c *Catalogue) Show(ctx context.Context, name string) (api.Unit, error) {
-	u, err := c.find(ctx, name)
+	u, err := c.names.find(ctx, name)
 	if err != nil {
 		return api.Unit{}, err
 	}
@@ -171,7 +164,7 @@ func (c *Catalogue) withSchemas(u *unit.Unit) (api.Unit, error) {
 
 // Schema returns a unit's schema.json byte for byte.
 func (c *Catalogue) Schema(ctx context.Context, name string) ([]byte, error) {
-	u, err := c.find(ctx, name)
+	u, err := c.names.find(ctx, name)
 	if err != nil {
 		return nil, err
 	}

@@ -40,7 +40,7 @@ func (c *Catalogue) put(
 	if err := c.opts.Admits(ctx); err != nil {
 		return api.Unit{}, false, err
 	}
-	name, team, err := c.toPut(ctx, name)
+	name, team, err := c.names.toPut(ctx, name)
 	if err != nil {
 		return api.Unit{}, false, err
 	}
@@ -90,7 +90,7 @@ func (c *Catalogue) describer(u *unit.Unit) (run.Describer, error) {
 // StdinLimit returns how many bytes an Agentic Unit takes on stdin. The error is an Input
 // fault for a unit of another kind, which takes none.
 func (c *Catalogue) StdinLimit(ctx context.Context, name string) (int64, error) {
-	u, err := c.find(ctx, name)
+	u, err := c.names.find(ctx, name)
 	if err != nil {
 		return 0, err
 	}
@@ -105,7 +105,7 @@ func (c *Catalogue) StdinLimit(ctx context.Context, name string) (int64, error) 
 // Card returns the model card of an Agentic Unit as its program printed it. For a unit of
 // another kind the error is an Input fault; if the program prints no card, a Capsule fault.
 func (c *Catalogue) Card(ctx context.Context, name string) (json.RawMessage, error) {
-	u, err := c.find(ctx, name)
+	u, err := c.names.find(ctx, name)
 	if err != nil {
 		return nil, err
 	}
@@ -128,7 +128,9 @@ func (c *Catalogue) Disable(ctx context.Context, name string) (api.Unit, error) 
 
 // Enable switches a unit on, whatever its directory says.
 func (c *Catalogue) Enable(ctx context.Context, name string) (api.Unit, error) {
-	return c.switchUnit(ctx, name, func(name string) error { return c.opts.Switched.Enable(audited(ctx, name, "enable"), name) })
+	return c.switchUnit(ctx, name, func(name string) error {
+		return c.opts.Switched.Enable(audited(ctx, name, "enable"), name)
+	})
 }
 
 func (c *Catalogue) switchUnit(
@@ -137,10 +139,10 @@ func (c *Catalogue) switchUnit(
 	if err := c.opts.Admits(ctx); err != nil {
 		return api.Unit{}, err
 	}
-	if _, err := c.find(ctx, name); err != nil {
+	if _, err := c.names.find(ctx, name); err != nil {
 		return api.Unit{}, err
 	}
-	if name, err = c.owned(ctx, name); err != nil {
+	if name, err = c.names.owned(ctx, name); err != nil {
 		return api.Unit{}, err
 	}
 	c.opts.Switches.changing.Lock()
@@ -165,7 +167,7 @@ func (c *Catalogue) Restore(ctx context.Context) error {
 
 // Idle returns a unit when nothing of it runs or waits, or as it stands when ctx ends.
 func (c *Catalogue) Idle(ctx context.Context, name string) (api.Unit, error) {
-	u, err := c.find(ctx, name)
+	u, err := c.names.find(ctx, name)
 	for err == nil && ctx.Err() == nil {
 		going := c.opts.Live(u.Name)
 		if len(going) == 0 {
@@ -181,7 +183,7 @@ func (c *Catalogue) Idle(ctx context.Context, name string) (api.Unit, error) {
 
 // Versions lists the versions of a unit that are kept, the newest first.
 func (c *Catalogue) Versions(ctx context.Context, name string) ([]api.UnitVersion, error) {
-	name, err := c.known(ctx, name)
+	name, err := c.names.known(ctx, name)
 	if err != nil {
 		return nil, err
 	}
@@ -205,7 +207,7 @@ func (c *Catalogue) Rollback(ctx context.Context, name, version string) (api.Uni
 	if err := c.opts.Admits(ctx); err != nil {
 		return api.Unit{}, err
 	}
-	name, err := c.owned(ctx, name)
+	name, err := c.names.owned(ctx, name)
 	if err != nil {
 		return api.Unit{}, err
 	}
@@ -240,7 +242,7 @@ func (c *Catalogue) Remove(ctx context.Context, name string, force bool) (err er
 	if err := c.opts.Admits(ctx); err != nil {
 		return err
 	}
-	if name, err = c.owned(ctx, name); err != nil {
+	if name, err = c.names.owned(ctx, name); err != nil {
 		return err
 	}
 	if err := c.registry.Removable(ctx, name); err != nil {
@@ -321,7 +323,7 @@ type Terms struct {
 
 // Terms returns those of a unit, or a NotFound fault: also of one that isn't among Units.
 func (c *Catalogue) Terms(ctx context.Context, name string) (Terms, error) {
-	u, err := c.find(ctx, name)
+	u, err := c.names.find(ctx, name)
 	if err != nil {
 		return Terms{}, err
 	}

@@ -18,13 +18,13 @@ import (
 // graph; a version, "" for that state, is one that can. A unit that isn't a flow is a Conflict fault.
 func (c *Catalogue) Flow(ctx context.Context, name, version string) (api.UnitFlow, *flow.Flow, error) {
 	if version != "" {
-		u, err := c.version(ctx, name, version)
+		u, err := c.names.version(ctx, name, version)
 		if err != nil {
 			return api.UnitFlow{}, nil, err
 		}
 		return c.flowOf(ctx, u)
 	}
-	u, err := c.find(ctx, name)
+	u, err := c.names.find(ctx, name)
 	if fault.Is(err, fault.Capsule) || err == nil && u.Problem != nil {
 		shown, err := c.brokenFlow(ctx, name)
 		return shown, nil, err
@@ -66,7 +66,7 @@ func (c *Catalogue) termsOf(ctx context.Context, u *unit.Unit) flow.Terms {
 	known := map[string]*unit.Unit{u.Name: u}
 	look := func(name string) *unit.Unit {
 		if _, looked := known[name]; !looked {
-			known[name], _ = c.find(asTeam(ctx, u.Team), name) // nil: it isn't there
+			known[name], _ = c.names.find(asTeam(ctx, u.Team), name) // nil: it isn't there
 		}
 		return known[name]
 	}

@@ -16,7 +16,7 @@ import (
 // Draft shows a text as if it were that of a flow in its newest state, with the findings that it would have there. Of a
 // text that can't be read there is no graph. Nothing is stored.
 func (c *Catalogue) Draft(ctx context.Context, name string, text []byte) (api.UnitFlow, *flow.Flow, error) {
-	u, err := c.find(ctx, name)
+	u, err := c.names.find(ctx, name)
 	if fault.Is(err, fault.Capsule) || err == nil && u.Problem != nil {
 		broken, err := c.broken(ctx, name)
 		if err != nil {
@@ -59,7 +59,7 @@ func (c *Catalogue) draft(
 // that it comes from must be the current one, or the error is a Conflict fault, unless the text is already saved. It is
 // a Capsule fault for a text with errors, also with such as an upload isn't refused for.
 func (c *Catalogue) PutFlow(ctx context.Context, name, from string, text []byte) (api.Unit, error) {
-	u, err := c.version(ctx, name, from)
+	u, err := c.names.version(ctx, name, from)
 	if err != nil {
 		return api.Unit{}, err
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/capsule/registry"
 	"github.com/agent-on-demand/aod/capsule/unit"
 	"github.com/agent-on-demand/aod/internal/access"
 	"github.com/agent-on-demand/aod/orchestrator/run"
@@ -31,76 +32,94 @@ func (r *Rules) Shown(ctx context.Context, name, team string) bool {
 	return slices.ContainsFunc(teams, func(t string) bool { return slices.Contains(shared, t) })
 }
 
+// names finds the units that clients mean.
+type names struct {
+	registry *registry.Registry
+	rules    *Rules
+	teams    func() []string // that there are beside the default one; nil: there are none
+}
+
 // isShown reports whether the client of ctx may know that there is a unit.
-func (c *Catalogue) isShown(ctx context.Context, u *unit.Unit) bool {
-	return c.opts.Rules.Shown(ctx, u.Name, u.Team)
+func (n names) isShown(ctx context.Context, u *unit.Unit) bool {
+	return n.rules.Shown(ctx, u.Name, u.Team)
+}
+
+// isShownBroken is isShown for a unit that never had a valid version, or whose upload is damaged, which may be
+// anybody's.
+func (n names) isShownBroken(ctx context.Context, l registry.Listed) bool {
+	if l.Origin == "" {
+		return access.ReachOf(ctx).All
+	}
+	return n.rules.Shown(ctx, l.Name, "")
 }
 
 // find returns the unit that the client of ctx means by a name. Of one that the client may not know of it says what it
 // says of one that isn't there.
-func (c *Catalogue) find(ctx context.Context, name string) (*unit.Unit, error) {
+func (n names) find(ctx context.Context, name string) (*unit.Unit, error) {
 	if err := api.CheckUnitName(name); err != nil {
 		return nil, err
 	}
 	for _, full := range access.NamesOf(ctx, name) {
-		u, err := c.registry.Get(ctx, full)
+		u, err := n.registry.Get(ctx, full)
 		switch {
-		case err == nil && !c.isShown(ctx, u):
+		case err == nil && !n.isShown(ctx, u):
 			access.Hide(ctx)
 		case fault.Is(err, fault.NotFound), fault.Is(err, fault.Input):
-		case err != nil && !c.opts.Rules.Shown(ctx, full, ""):
+		case err != nil && !n.rules.Shown(ctx, full, ""):
 		default:
 			return u, err
 		}
 	}
-	return nil, c.unknown(ctx, name)
+	return nil, n.unknown(ctx, name)
 }
 
 // unknown is the fault of a name by which the client of ctx knows no unit. Its hint names none that the client may not
 // know of.
-func (c *Catalogue) unknown(ctx context.Context, name string) error {
+func (n names) unknown(ctx context.Context, name string) error {
 	const otherwise = "put its directory where the server looks for units, or upload it"
-	known, err := c.List(ctx)
+	known, err := n.registry.List(ctx)
 	if err != nil {
 		return err
 	}
-	names := make([]string, 0, len(known))
-	for _, u := range known {
-		names = append(names, u.Name)
+	var shown []string
+	for _, l := range known {
+		if l.Unit != nil && n.isShown(ctx, l.Unit) || l.Unit == nil && n.isShownBroken(ctx, l) {
+			shown = append(shown, l.Name)
+		}
 	}
 	return fault.New(fault.NotFound, "there is no unit %s", fault.Quote(name)).
-		WithHint("%s", fault.Suggest(name, names, otherwise))
+		WithHint("%s", fault.Suggest(name, shown, otherwise))
 }
 
 // known returns the name of the unit, or of one that was removed and of which versions are kept, that the client of
 // ctx means.
-func (c *Catalogue) known(ctx context.Context, name string) (string, error) {
-	full, _, err := c.meant(ctx, name)
+func (n names) known(ctx context.Context, name string) (string, error) {
+	full, _, err := n.meant(ctx, name)
 	return full, err
 }
 
 // version returns a version of the unit that the client of ctx means.
-func (c *Catalogue) version(ctx context.Context, name, version string) (*unit.Unit, error) {
-	full, err := c.known(ctx, name)
+func (n names) version(ctx context.Context, name, version string) (*unit.Unit, error) {
+	full, err := n.known(ctx, name)
 	if err != nil {
 		return nil, err
 	}
-	return c.registry.Version(ctx, full, version)
+	return n.registry.Version(ctx, full, version)
 }
 
 // owned is known for a client who wants to change the unit.
-func (c *Catalogue) owned(ctx context.Context, name string) (string, error) {
-	full, team, err := c.meant(ctx, name)
+func (n names) owned(ctx context.Context, name string) (string, error) {
+	full, team, err := n.meant(ctx, name)
 	if err == nil {
-		err = c.manages(ctx, full, team)
+		err = n.manages(ctx, full, team)
 	}
 	return full, err
 }
 
 // meant returns the name of the unit, or of one that was removed and of which versions are kept, that the client of
 // ctx means, and the team to which it belongs.
-func (c *Catalogue) meant(ctx context.Context, name string) (full, team string, err error) {
-	u, err := c.find(ctx, name)
+func (n names) meant(ctx context.Context, name string) (full, team string, err error) {
+	u, err := n.find(ctx, name)
 	switch {
 	case err == nil:
 		return u.Name, u.Team, nil
@@ -108,8 +127,8 @@ func (c *Catalogue) meant(ctx context.Context, name string) (full, team string, 
 		return name, "", nil // broken, in a directory: whoever asks for it is told what it is
 	}
 	for _, full := range access.NamesOf(ctx, name) {
-		kept, _ := c.registry.Versions(ctx, full)
-		if len(kept) > 0 && c.opts.Rules.Shown(ctx, full, kept[0].Team) {
+		kept, _ := n.registry.Versions(ctx, full)
+		if len(kept) > 0 && n.rules.Shown(ctx, full, kept[0].Team) {
 			return full, kept[0].Team, nil
 		}
 	}
@@ -117,7 +136,7 @@ func (c *Catalogue) meant(ctx context.Context, name string) (full, team string, 
 }
 
 // manages refuses a client who may only run a unit, and not change it.
-func (c *Catalogue) manages(ctx context.Context, name, team string) error {
+func (n names) manages(ctx context.Context, name, team string) error {
 	teams, all := access.UnitsOf(ctx)
 	if all || slices.Contains(teams, team) || team == "" && slices.Contains(teams, access.DefaultTeam) {
 		return nil
@@ -128,26 +147,26 @@ func (c *Catalogue) manages(ctx context.Context, name, team string) error {
 
 // toPut returns the name under which the client of ctx brings a unit, and the team to which that belongs. The error is
 // a Forbidden fault for the name of another team's.
-func (c *Catalogue) toPut(ctx context.Context, name string) (full, team string, err error) {
+func (n names) toPut(ctx context.Context, name string) (full, team string, err error) {
 	prefix, _, _ := strings.Cut(name, ".")
 	teams, all := access.UnitsOf(ctx)
 	team = access.OwnerOf(ctx).Team
-	if prefix != name && prefix != team && (all && c.isTeam(prefix) || slices.Contains(teams, prefix)) {
+	if prefix != name && prefix != team && (all && n.isTeam(prefix) || slices.Contains(teams, prefix)) {
 		team = prefix
 	}
 	full = api.InTeam(team, name)
 	if err := api.CheckUnitName(full); err != nil {
 		return "", "", err
 	}
-	if team == access.DefaultTeam && prefix != name && c.isTeam(prefix) {
+	if team == access.DefaultTeam && prefix != name && n.isTeam(prefix) {
 		return "", "", fault.New(fault.Forbidden, "the names that begin with %q are those of the team %s", prefix+".",
 			prefix).WithHint("use another name")
 	}
 	return full, team, nil
 }
 
-func (c *Catalogue) isTeam(name string) bool {
-	return c.opts.Teams != nil && slices.Contains(c.opts.Teams(), name)
+func (n names) isTeam(name string) bool {
+	return n.teams != nil && slices.Contains(n.teams(), name)
 }
 
 // CallsOf are the units as those of one see them that it calls: what an upload names are those of its team, and what a

@@ -5,6 +5,7 @@ import (
 
 	"github.com/agent-on-demand/aod/cmd/aod/cli"
 	"github.com/agent-on-demand/aod/cmd/aod/ui"
+	"github.com/agent-on-demand/aod/orchestrator/audit"
 	"github.com/agent-on-demand/aod/orchestrator/backup"
 )
 
@@ -26,6 +27,9 @@ It has neither the server's token nor secrets.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			to := backup.Target{File: args[0], Replace: replace}
 			report, err := backup.Write(cmd.Context(), env.Home(), to, env.Version)
+			if err == nil {
+				err = audit.Leave(env.Home(), "write", "backup", args[0], "")
+			}
 			if err != nil {
 				return err
 			}
@@ -53,6 +57,9 @@ Runs that weren't over at the time of the backup are gone on with at the next st
 		Args: cli.Exactly(1, "a file that `aod backup` wrote"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			done, err := backup.Restore(cmd.Context(), env.Home(), args[0], force)
+			if err == nil {
+				err = audit.Leave(env.Home(), "restore", "backup", args[0], "")
+			}
 			if err != nil {
 				return err
 			}

@@ -16,6 +16,7 @@ import (
 	"github.com/agent-on-demand/aod/cmd/aod/cli"
 	"github.com/agent-on-demand/aod/cmd/aod/ui"
 	"github.com/agent-on-demand/aod/internal/secrets"
+	"github.com/agent-on-demand/aod/orchestrator/audit"
 )
 
 // SecretCommand is `aod secret`.
@@ -60,6 +61,9 @@ func secretSetCommand(env *cli.Env) *cobra.Command {
 				return err
 			}
 			if err := kept.Set(args[0], value); err != nil {
+				return err
+			}
+			if err := audit.Leave(env.Home(), "set", "secret", args[0], ""); err != nil {
 				return err
 			}
 			env.Note("%s is kept in %s", ui.Printable(args[0]), kept.Dir)
@@ -156,6 +160,9 @@ func secretRemoveCommand(env *cli.Env) *cobra.Command {
 				return err
 			}
 			if err := kept.Remove(args[0]); err != nil {
+				return err
+			}
+			if err := audit.Leave(env.Home(), "remove", "secret", args[0], ""); err != nil {
 				return err
 			}
 			env.Note("%s is removed", ui.Printable(args[0]))

@@ -16,6 +16,7 @@ import (
 	"github.com/agent-on-demand/aod/cmd/aod/cli"
 	"github.com/agent-on-demand/aod/cmd/aod/ui"
 	"github.com/agent-on-demand/aod/internal/access"
+	"github.com/agent-on-demand/aod/orchestrator/audit"
 	"github.com/agent-on-demand/aod/orchestrator/layout"
 )
 
@@ -67,6 +68,9 @@ func tokenAddCommand(env *cli.Env) *cobra.Command {
 				}
 			}
 			token, err := NamedTokens(env.Home()).Add(grant)
+			if err == nil {
+				err = audit.Leave(env.Home(), "add", "token", grant.Name, scopesText(grant.Scopes))
+			}
 			if err != nil {
 				return err
 			}
@@ -156,6 +160,9 @@ before.`,
 			}
 			if err == nil {
 				env.Note("%s is revoked", ui.Printable(args[0]))
+				if err := audit.Leave(env.Home(), "remove", "token", args[0], ""); err != nil {
+					return err
+				}
 			}
 			return leftBy(cmd.Context(), env, args[0], stop)
 		},

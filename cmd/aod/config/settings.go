@@ -336,7 +336,7 @@ func (u *UnitConfig) turns() []setting {
 				"says by default",
 		},
 		{"may_call", unitNames(&u.MayCall), "", "units that it may call beside those of tools.yaml"},
-		{"teams", teamNames(&u.Teams), "", "teams that may run it: these alone a directory's unit, an upload also its own"},
+		{"teams", teamNames(&u.Teams), "", "teams that may run it: a directory's unit these alone, an upload its own, too"},
 		{"may_not_call", unitNames(&u.MayNotCall), "", "units that it may not call, whatever tools.yaml says"},
 		{
 			"timeout",
