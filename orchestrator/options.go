@@ -53,12 +53,22 @@ type Options struct {
 	AroundCommit func(commit func() error) error // of a test: see store.Options
 
 	Units map[string]units.Settings // by name
+	// TeamBounds are the most that teams may have, by their names.
+	TeamBounds map[string]TeamBounds
 	// Teams are those that there are beside the default one, so that nobody else's units begin with their names; nil:
 	// there are none.
 	Teams func() []string
 	// Bounds are the most that a unit may have, an uploaded one or one of a directory; nil
 	// bounds nothing beside MaxTimeout.
 	Bounds func(name string, uploaded bool) unit.Bounds
+}
+
+// TeamBounds are the most that a team may have; 0 is no bound.
+type TeamBounds struct {
+	Slots    int   // that its runs hold at once
+	Queued   int   // runs that wait for their first slot
+	Sessions int   // that aren't closed
+	Storage  int64 // bytes that its runs take
 }
 
 func (o Options) withDefaults() Options {

@@ -24,7 +24,7 @@ const memoryShare = 80
 // place is what the queue has to know of a job.
 func (l *loop) place(j *job) queue.Run {
 	return queue.Run{
-		ID: j.ID, Unit: j.Record.Unit, Limit: j.terms.Concurrency, Bytes: l.memoryOf(j),
+		ID: j.ID, Team: j.owner().Team, Unit: j.Record.Unit, Limit: j.terms.Concurrency, Bytes: l.memoryOf(j),
 		Slotless: l.conducts(j.Unit),
 	}
 }
@@ -63,6 +63,8 @@ func waitText(p queue.Place) string {
 		return "a run of its unit waits for an answer, and those after it for that run"
 	case queue.ForMemory:
 		return "the memory for runs is taken"
+	case queue.ForTeam:
+		return fmt.Sprintf("its team holds as many slots as it may: %d", p.Limit)
 	case queue.ForEnd:
 		return "the server is about to end"
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/agent-on-demand/aod/handoff/capsuleapi"
 	"github.com/agent-on-demand/aod/handoff/egress"
 	"github.com/agent-on-demand/aod/handoff/relay"
+	"github.com/agent-on-demand/aod/internal/access"
 	"github.com/agent-on-demand/aod/internal/bytegate"
 	"github.com/agent-on-demand/aod/internal/safefs"
 	"github.com/agent-on-demand/aod/internal/secrets"
@@ -53,7 +54,8 @@ func serviceOptions(c *config.Config, home string, logger *slog.Logger) orchestr
 		Mounts:       []capsuleapi.Mount{mcpMount(logger)},
 		PayloadBytes: c.PayloadLimit, MinFreeDisk: c.MinFreeDisk,
 		RetentionAge: c.RetentionAge, RetentionSize: c.RetentionSize, SweepInterval: c.SweepInterval,
-		Units: map[string]units.Settings{}, Bounds: boundsFor(c), Teams: admin.NamedTokens(home).Teams,
+		AuditAge: c.AuditAge, TeamBounds: map[string]orchestrator.TeamBounds{},
+		Units: map[string]units.Settings{}, Bounds: boundsFor(c),
 	}
 	opts.Limits.ResultBytes = c.PayloadLimit
 	for name := range c.Unit {
@@ -63,7 +65,24 @@ func serviceOptions(c *config.Config, home string, logger *slog.Logger) orchestr
 			Teams: u.Teams,
 		}
 	}
+	for name, t := range c.Teams {
+		opts.TeamBounds[name] = orchestrator.TeamBounds(t)
+	}
+	opts.Teams = teamsOf(c, admin.NamedTokens(home))
 	return opts
+}
+
+// teamsOf returns the teams that the settings or tokens name, but for the default one.
+func teamsOf(c *config.Config, tokens *access.Tokens) func() []string {
+	return func() []string {
+		names := tokens.Teams()
+		for name := range c.Teams {
+			if name != api.DefaultTeam && !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+		return names
+	}
 }
 
 // pushesOf has receivers told of runs by a way of their own: what it may reach isn't a unit's.

@@ -13,12 +13,12 @@ func (q *Queue) Lanes(unit string) int {
 	}
 	slots := q.free + q.running
 	if u.slotless {
-		return u.most(u.running+len(u.waiting), q.memory.total)
+		return u.most(u.running+u.waiting, q.memory.total)
 	}
 	var others []int
 	for _, other := range q.units {
 		if other != u && !other.slotless {
-			others = append(others, other.most(other.running+len(other.waiting), q.memory.total))
+			others = append(others, other.most(other.running+other.waiting, q.memory.total))
 		}
 	}
 	return max(1, u.most(share(slots, others), q.memory.total))
@@ -26,13 +26,23 @@ func (q *Queue) Lanes(unit string) int {
 
 // most returns how many of so many runs of the unit its limit and the memory let go on at once.
 func (u *unitQueue) most(runs int, memory int64) int {
-	if memory > 0 && len(u.waiting) > 0 && u.waiting[0].bytes > 0 {
-		runs = min(runs, int(memory/u.waiting[0].bytes))
+	if bytes := u.bytes(); memory > 0 && bytes > 0 {
+		runs = min(runs, int(memory/bytes))
 	}
 	if u.limit > 0 {
 		runs = min(runs, u.limit)
 	}
 	return runs
+}
+
+// bytes is what a run of the unit that waits may take; 0: none waits.
+func (u *unitQueue) bytes() (bytes int64) {
+	for _, l := range u.lines {
+		if len(l.waiting) > 0 {
+			bytes = max(bytes, l.waiting[0].bytes)
+		}
+	}
+	return bytes
 }
 
 // share returns how many slots are left for one more in turn, where others want so many: who wants

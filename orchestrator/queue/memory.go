@@ -28,12 +28,12 @@ func (q *Queue) Memory() (total, used int64) {
 
 // The methods below are called with the lock held.
 
-// admits reports whether the first run of a unit may begin as far as memory is concerned. A
+// admits reports whether the first run of a line may begin as far as memory is concerned. A
 // run that doesn't fit is passed by inARow others at most: then nothing begins before it does.
 // Where every run that has begun waits for its calls, none of them would ever end by waiting,
 // and so the next one begins beyond the bound.
-func (q *Queue) admits(u *unitQueue) bool {
-	m, p := &q.memory, u.waiting[0]
+func (q *Queue) admits(l *line) bool {
+	m, p := &q.memory, l.waiting[0]
 	fits := q.fits(p)
 	switch {
 	case m.first == nil || m.first == p:
@@ -41,7 +41,7 @@ func (q *Queue) admits(u *unitQueue) bool {
 			m.first = p
 		}
 		return fits
-	case m.passed >= inARow && p.bytes > 0 && m.first.unit.mayRun():
+	case m.passed >= inARow && p.bytes > 0 && m.first.line.unit.mayRun() && q.mayHold(m.first.line.team):
 		return false
 	case fits && p.bytes > 0:
 		m.passed++

@@ -11,7 +11,7 @@ import (
 type Permit struct {
 	queue   *Queue
 	id      string
-	unit    *unitQueue
+	line    *line
 	granted chan struct{} // closed when the run has its slot
 	state   permitState
 	bytes   int64 // of memory that the run may take
@@ -32,9 +32,10 @@ const (
 
 var errNoSlot = errors.New("the run holds no slot")
 
-func newPermit(q *Queue, u *unitQueue, r Run) *Permit {
-	u.slotless = r.Slotless
-	return &Permit{queue: q, id: r.ID, unit: u, bytes: r.Bytes, slotless: r.Slotless, granted: make(chan struct{})}
+func newPermit(q *Queue, l *line, r Run) *Permit {
+	l.unit.slotless = r.Slotless
+	l.permits++
+	return &Permit{queue: q, id: r.ID, line: l, bytes: r.Bytes, slotless: r.Slotless, granted: make(chan struct{})}
 }
 
 // Wait returns nil when the run has its slot. When ctx ends first, it returns the cause
@@ -60,10 +61,10 @@ func (p *Permit) Leave() { p.leave(nil) }
 
 // PassOn is Leave, but the next run of the same unit comes before those of other units: what
 // served this run can serve that one. Every unit has its turn after inARow of such runs.
-func (p *Permit) PassOn() { p.leave(p.unit) }
+func (p *Permit) PassOn() { p.leave(p.line) }
 
 // leave gives up the slot or the place in the queue. A slot goes to a run of heir, if one waits.
-func (p *Permit) leave(heir *unitQueue) {
+func (p *Permit) leave(heir *line) {
 	p.queue.mu.Lock()
 	defer p.queue.mu.Unlock()
 	switch p.state {
@@ -72,15 +73,18 @@ func (p *Permit) leave(heir *unitQueue) {
 	case granted:
 		p.queue.vacate(p)
 	case suspended:
-		p.unit.suspended--
+		p.line.unit.suspended--
 		p.letOn()
+	}
+	if p.state != gone {
+		p.line.permits--
 	}
 	p.state = gone
 	p.queue.memory.give(p)
 	p.queue.heir = heir
 	p.queue.dispatch()
 	p.queue.heir = nil
-	p.queue.forget(p.unit)
+	p.queue.forget(p.line)
 }
 
 // Aside gives the slot to other units while wait is called, and takes one again. Runs of the
@@ -104,7 +108,7 @@ func (p *Permit) holdBack() {
 	defer p.queue.mu.Unlock()
 	if p.state == granted && !p.holds && !p.slotless {
 		p.holds = true
-		p.unit.held++
+		p.line.unit.held++
 	}
 }
 
@@ -112,7 +116,7 @@ func (p *Permit) holdBack() {
 func (p *Permit) letOn() {
 	if p.holds {
 		p.holds = false
-		p.unit.held--
+		p.line.unit.held--
 	}
 }
 
@@ -124,7 +128,7 @@ func (p *Permit) suspend() error {
 		return errNoSlot
 	}
 	p.state, p.granted = suspended, make(chan struct{})
-	p.unit.suspended++
+	p.line.unit.suspended++
 	p.queue.vacate(p)
 	p.queue.dispatch()
 	return nil
@@ -153,7 +157,7 @@ func (p *Permit) askAgain() (slot <-chan struct{}, has bool) {
 	defer p.queue.mu.Unlock()
 	if p.state == suspended {
 		p.state = waiting
-		p.unit.suspended--
+		p.line.unit.suspended--
 		p.letOn()
 		p.queue.resuming = append(p.queue.resuming, p)
 		p.queue.dispatch()
@@ -169,5 +173,5 @@ func (p *Permit) suspendAgain() {
 	}
 	p.queue.resuming = remove(p.queue.resuming, p)
 	p.state = suspended
-	p.unit.suspended++
+	p.line.unit.suspended++
 }

@@ -12,15 +12,16 @@ const (
 	ForAnswer Reason = "answer" // a run of its unit waits outside of its slot, and the others stay behind it
 	ForMemory Reason = "memory" // the first run in line has too little
 	ForTurn   Reason = "turn"   // other units have theirs before
+	ForTeam   Reason = "team"   // its team holds as many slots as it may
 	ForEnd    Reason = "closed" // no run begins any more
 )
 
 // Place is where a run waits for its first slot, and for what.
 type Place struct {
-	Ahead  int // runs of its unit that come before it
+	Ahead  int // runs of its unit and its team that come before it
 	Reason Reason
 	Slots  int // that there are
-	Limit  int // of runs of its unit at once; 0: none
+	Limit  int // of runs of its unit at once, or of slots of its team where it waits for that; 0: none
 }
 
 // PlaceOf returns the place of a run that waits, by its unit and id; false: it doesn't.
@@ -31,15 +32,21 @@ func (q *Queue) PlaceOf(unit, id string) (Place, bool) {
 	if u == nil {
 		return Place{}, false
 	}
-	ahead := slices.IndexFunc(u.waiting, func(p *Permit) bool { return p.id == id })
-	if ahead < 0 {
-		return Place{}, false
+	for _, l := range u.lines {
+		if ahead := slices.IndexFunc(l.waiting, func(p *Permit) bool { return p.id == id }); ahead >= 0 {
+			place := Place{Ahead: ahead, Reason: q.reasonOf(l), Slots: q.free + q.running, Limit: u.limit}
+			if place.Reason == ForTeam {
+				place.Limit = q.bounds[l.team.name].Slots
+			}
+			return place, true
+		}
 	}
-	return Place{Ahead: ahead, Reason: q.reasonOf(u), Slots: q.free + q.running, Limit: u.limit}, true
+	return Place{}, false
 }
 
-// reasonOf returns what the first run of a unit that waits is waiting for.
-func (q *Queue) reasonOf(u *unitQueue) Reason {
+// reasonOf returns what the first run of a line is waiting for.
+func (q *Queue) reasonOf(l *line) Reason {
+	u := l.unit
 	switch {
 	case q.closed:
 		return ForEnd
@@ -47,9 +54,11 @@ func (q *Queue) reasonOf(u *unitQueue) Reason {
 		return ForUnit
 	case u.held > 0:
 		return ForAnswer
-	case !q.hasSlot(u):
+	case !l.waiting[0].slotless && !q.mayHold(l.team):
+		return ForTeam
+	case !q.hasSlot(l):
 		return ForSlot
-	case !q.fits(u.waiting[0]) || q.memory.first != nil:
+	case !q.fits(l.waiting[0]) || q.memory.first != nil:
 		return ForMemory
 	}
 	return ForTurn

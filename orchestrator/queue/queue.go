@@ -7,18 +7,20 @@ import (
 	"github.com/agent-on-demand/aod/api/fault"
 )
 
-// Queue hands out slots: first come, first served within a unit, and the units in turn,
-// so that a busy unit doesn't starve the others. It is safe for concurrent use.
+// Queue hands out slots: to the teams in turn, within a team to the units in turn, and within a unit first come, first
+// served, so that who is busy doesn't starve the others. It is safe for concurrent use.
 type Queue struct {
 	mu      sync.Mutex
 	free    int // slots; below zero after a restart with more runs than slots
 	running int
 	closed  bool // no run begins any more
 	units   map[string]*unitQueue
-	turn    []*unitQueue // units with a waiting run; the first is served next
+	teams   map[string]*team
+	turn    []*team // those with a waiting run; the first is served next
+	bounds  map[string]Bounds
 
-	heir   *unitQueue // to which the slot that becomes free is passed on; nil for none
-	passed int        // slots that were passed on, since a unit had its turn
+	heir   *line // to which the slot that becomes free is passed on; nil for none
+	passed int   // slots that were passed on, since a unit had its turn
 
 	memory memory
 
@@ -26,11 +28,14 @@ type Queue struct {
 }
 
 // New returns an empty queue with that many slots.
-func New(slots int) *Queue { return &Queue{free: slots, units: map[string]*unitQueue{}} }
+func New(slots int) *Queue {
+	return &Queue{free: slots, units: map[string]*unitQueue{}, teams: map[string]*team{}}
+}
 
 // Run is what the queue has to know of a run.
 type Run struct {
 	ID    string // for PlaceOf
+	Team  string // to which it belongs
 	Unit  string
 	Limit int   // runs of the unit at once; 0 is no limit, and the newest limit counts for all of them
 	Bytes int64 // of memory that it may take; 0 is none that counts
@@ -39,32 +44,41 @@ type Run struct {
 	Slotless bool
 }
 
-// Enter gives a run a place in the queue of its unit. At most bound runs of the unit may wait: a run that would have to
-// wait beyond that is refused with a Busy fault.
+// Enter gives a run a place in the queue of its unit. At most bound runs of the unit may wait for a team: a run that
+// would have to wait beyond that, or beyond the team's own bound, is refused with a Busy fault.
 func (q *Queue) Enter(r Run, bound int) (*Permit, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	u := q.unitQueue(r.Unit, r.Limit)
-	if err := q.takes(r, u, bound); err != nil {
-		q.forget(u)
+	l := q.line(r)
+	if err := q.takes(r, l, bound); err != nil {
+		q.forget(l)
 		return nil, err
 	}
-	return q.join(u, r), nil
+	return q.join(l, r), nil
 }
 
 // Takes returns the Busy fault with which Enter would refuse a run. It gives no place.
 func (q *Queue) Takes(r Run, bound int) error {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	u := q.unitQueue(r.Unit, r.Limit)
-	defer q.forget(u)
-	return q.takes(r, u, bound)
+	l := q.line(r)
+	defer q.forget(l)
+	return q.takes(r, l, bound)
 }
 
-func (q *Queue) takes(r Run, u *unitQueue, bound int) error {
-	if len(u.waiting) >= bound && !q.startsAtOnce(r, u) {
-		return fault.New(fault.Busy, "%d runs of %q are waiting already", len(u.waiting), r.Unit).
+func (q *Queue) takes(r Run, l *line, bound int) error {
+	if q.startsAtOnce(r, l) {
+		return nil
+	}
+	if len(l.waiting) >= bound {
+		return fault.New(fault.Busy, "%d runs of %q are waiting already", len(l.waiting), r.Unit).
 			WithHint("try again later; the setting `queue` says how many may wait")
+	}
+	if most := q.bounds[l.team.name].Queued; most > 0 && l.team.waiting >= most {
+		return fault.New(fault.Busy, "%d runs of the team %s are waiting already, which is the most", l.team.waiting,
+			l.team.name).
+			WithHint("try again when some have begun; the operator's setting teams.%s.queued says how many may wait",
+				l.team.name)
 	}
 	return nil
 }
@@ -74,7 +88,7 @@ func (q *Queue) takes(r Run, u *unitQueue, bound int) error {
 func (q *Queue) Reenter(r Run) *Permit {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return q.join(q.unitQueue(r.Unit, r.Limit), r)
+	return q.join(q.line(r), r)
 }
 
 // Occupy gives a slot to a run that runs already, such as one that survived a restart,
@@ -82,7 +96,7 @@ func (q *Queue) Reenter(r Run) *Permit {
 func (q *Queue) Occupy(r Run) *Permit {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	p := newPermit(q, q.unitQueue(r.Unit, r.Limit), r)
+	p := newPermit(q, q.line(r), r)
 	q.grant(p)
 	return p
 }
@@ -102,8 +116,8 @@ func (q *Queue) Counts() (running int, waiting map[string]int) {
 	defer q.mu.Unlock()
 	waiting = map[string]int{}
 	for name, u := range q.units {
-		if len(u.waiting) > 0 {
-			waiting[name] = len(u.waiting)
+		if u.waiting > 0 {
+			waiting[name] = u.waiting
 		}
 	}
 	return q.running, waiting
@@ -114,41 +128,57 @@ func (q *Queue) Waiting(unit string) int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if u := q.units[unit]; u != nil {
-		return len(u.waiting)
+		return u.waiting
 	}
 	return 0
 }
 
 // The methods below are called with the lock held.
 
-// unitQueue returns the queue of a unit, a new one if there is none.
-func (q *Queue) unitQueue(unit string, limit int) *unitQueue {
-	u := q.units[unit]
+// line returns that in which a run waits, a new one if there is none.
+func (q *Queue) line(r Run) *line {
+	u := q.units[r.Unit]
 	if u == nil {
-		u = &unitQueue{unit: unit}
-		q.units[unit] = u
+		u = &unitQueue{unit: r.Unit, lines: map[*team]*line{}}
+		q.units[r.Unit] = u
 	}
-	u.limit = limit // the newest limit counts
-	return u
+	u.limit = r.Limit // the newest limit counts
+	t := q.teams[r.Team]
+	if t == nil {
+		t = &team{name: r.Team}
+		q.teams[r.Team] = t
+	}
+	l := u.lines[t]
+	if l == nil {
+		l = &line{unit: u, team: t}
+		u.lines[t] = l
+		t.lines++
+	}
+	return l
 }
 
-// startsAtOnce reports whether a new run of the unit would get a slot at once.
-func (q *Queue) startsAtOnce(r Run, u *unitQueue) bool {
-	return (q.free > 0 || r.Slotless) && u.mayRun() && len(u.waiting) == 0
+// startsAtOnce reports whether a new run of the line would get a slot at once.
+func (q *Queue) startsAtOnce(r Run, l *line) bool {
+	return (r.Slotless || q.free > 0 && q.mayHold(l.team)) && l.unit.mayRun() && len(l.waiting) == 0
 }
 
-func (q *Queue) join(u *unitQueue, r Run) *Permit {
-	p := newPermit(q, u, r)
-	u.waiting = append(u.waiting, p)
-	q.schedule(u)
+func (q *Queue) join(l *line, r Run) *Permit {
+	p := newPermit(q, l, r)
+	l.waiting = append(l.waiting, p)
+	l.unit.waiting++
+	l.team.waiting++
+	q.schedule(l)
 	q.dispatch()
 	return p
 }
 
-// schedule puts a unit whose first run waits behind the other units in turn.
-func (q *Queue) schedule(u *unitQueue) {
-	if len(u.waiting) == 1 {
-		q.turn = append(q.turn, u)
+// schedule puts a line whose first run waits behind the others of its team, and a team likewise.
+func (q *Queue) schedule(l *line) {
+	if len(l.waiting) == 1 {
+		l.team.turn = append(l.team.turn, l)
+	}
+	if l.team.waiting == 1 {
+		q.turn = append(q.turn, l.team)
 	}
 }
 
@@ -159,16 +189,14 @@ func (q *Queue) dispatch() {
 	}
 }
 
-// inARow is how many slots may be passed on within a unit before the other units have their
-// turn.
+// inARow is how many slots may be passed on within a unit before the other units of its team have their turn.
 const inARow = 16
 
 // next takes the permit that is served next out of the queue: first of the runs that
-// had a slot before, then of the unit to which a slot is passed on, then of the units in
-// turn. It is nil when nobody may run.
+// had a slot before, then of the teams in turn. It is nil when nobody may run.
 func (q *Queue) next() *Permit {
 	for _, p := range q.resuming {
-		if q.free > 0 && p.unit.mayResume() {
+		if q.free > 0 && p.line.unit.mayResume() && q.mayHold(p.line.team) {
 			q.resuming = remove(q.resuming, p)
 			return p
 		}
@@ -176,14 +204,25 @@ func (q *Queue) next() *Permit {
 	if q.closed {
 		return nil
 	}
-	if u := q.heir; u != nil && len(u.waiting) > 0 && u.mayRun() && q.passed < inARow && q.hasSlot(u) && q.admits(u) {
+	for _, t := range q.turn {
+		if p := q.nextOf(t); p != nil {
+			return p
+		}
+	}
+	return nil
+}
+
+// nextOf is next for the runs of a team that have not begun: those of the unit to which a slot is passed on, then of
+// the units in turn.
+func (q *Queue) nextOf(t *team) *Permit {
+	if l := q.heir; l != nil && l.team == t && len(l.waiting) > 0 && q.passed < inARow && q.mayBegin(l) {
 		q.heir = nil
 		q.passed++
-		return q.take(u)
+		return q.take(l)
 	}
-	for _, u := range q.turn {
-		if u.mayRun() && q.hasSlot(u) && q.admits(u) {
-			p := q.take(u)
+	for _, l := range t.turn {
+		if q.mayBegin(l) {
+			p := q.take(l)
 			if !p.slotless {
 				q.passed = 0
 			}
@@ -193,17 +232,28 @@ func (q *Queue) next() *Permit {
 	return nil
 }
 
-// hasSlot reports whether there is a slot for the unit's first run, or it needs none.
-func (q *Queue) hasSlot(u *unitQueue) bool { return q.free > 0 || u.waiting[0].slotless }
+// mayBegin reports whether the first run of a line may.
+func (q *Queue) mayBegin(l *line) bool { return l.unit.mayRun() && q.hasSlot(l) && q.admits(l) }
 
-// take returns the unit's first permit. If more of its runs wait, the unit goes behind
-// the others.
-func (q *Queue) take(u *unitQueue) *Permit {
-	p := u.waiting[0]
-	u.waiting = u.waiting[1:]
-	q.turn = remove(q.turn, u)
-	if len(u.waiting) > 0 {
-		q.turn = append(q.turn, u)
+// hasSlot reports whether there is a slot for the first run of a line, or it needs none.
+func (q *Queue) hasSlot(l *line) bool {
+	return l.waiting[0].slotless || q.free > 0 && q.mayHold(l.team)
+}
+
+// take returns the first permit of a line. If more of its runs wait, the line goes behind the others of its team, and
+// the team behind the other teams.
+func (q *Queue) take(l *line) *Permit {
+	p, t := l.waiting[0], l.team
+	l.waiting = l.waiting[1:]
+	l.unit.waiting--
+	t.waiting--
+	t.turn = remove(t.turn, l)
+	if len(l.waiting) > 0 {
+		t.turn = append(t.turn, l)
+	}
+	q.turn = remove(q.turn, t)
+	if t.waiting > 0 {
+		q.turn = append(q.turn, t)
 	}
 	return p
 }
@@ -212,8 +262,9 @@ func (q *Queue) grant(p *Permit) {
 	if !p.slotless {
 		q.free--
 		q.running++
+		p.line.team.running++
 	}
-	p.unit.running++
+	p.line.unit.running++
 	p.state = granted
 	q.memory.take(p)
 	close(p.granted)
@@ -223,23 +274,40 @@ func (q *Queue) vacate(p *Permit) {
 	if !p.slotless {
 		q.free++
 		q.running--
+		p.line.team.running--
 	}
-	p.unit.running--
+	p.line.unit.running--
 }
 
 // withdraw takes a waiting permit out of the queue.
 func (q *Queue) withdraw(p *Permit) {
 	q.resuming = remove(q.resuming, p)
-	p.unit.waiting = remove(p.unit.waiting, p)
-	if len(p.unit.waiting) == 0 {
-		q.turn = remove(q.turn, p.unit)
+	l, t := p.line, p.line.team
+	if !slices.Contains(l.waiting, p) { // it had a slot before
+		return
+	}
+	l.waiting = remove(l.waiting, p)
+	l.unit.waiting--
+	t.waiting--
+	if len(l.waiting) == 0 {
+		t.turn = remove(t.turn, l)
+	}
+	if t.waiting == 0 {
+		q.turn = remove(q.turn, t)
 	}
 }
 
-// forget deletes the queue of a unit that has no permit any more.
-func (q *Queue) forget(u *unitQueue) {
-	if u.empty() {
-		delete(q.units, u.unit)
+// forget deletes what has no permit any more: a line, its unit and its team.
+func (q *Queue) forget(l *line) {
+	if l.permits > 0 {
+		return
+	}
+	delete(l.unit.lines, l.team)
+	if len(l.unit.lines) == 0 {
+		delete(q.units, l.unit.unit)
+	}
+	if l.team.lines--; l.team.lines == 0 {
+		delete(q.teams, l.team.name)
 	}
 }
 
@@ -252,7 +320,8 @@ type unitQueue struct {
 	unit    string
 	limit   int // runs at once; 0 is no limit
 	running int
-	waiting []*Permit // for their first slot, in the order of arrival
+	waiting int // runs, for their first slot
+	lines   map[*team]*line
 
 	suspended int // runs that gave up their slot for a while
 	held      int // of those, the ones behind which the waiting runs stay
@@ -266,4 +335,10 @@ func (u *unitQueue) mayRun() bool { return u.held == 0 && u.mayResume() }
 // mayResume reports whether a run of the unit may go on that gave up its slot.
 func (u *unitQueue) mayResume() bool { return u.limit == 0 || u.running < u.limit }
 
-func (u *unitQueue) empty() bool { return u.running+u.suspended+len(u.waiting) == 0 }
+// line is the runs of a unit that belong to one team. It exists while it has a permit.
+type line struct {
+	unit    *unitQueue
+	team    *team
+	permits int       // that haven't left
+	waiting []*Permit // for their first slot, in the order of arrival
+}

@@ -130,7 +130,7 @@ func (r *Retention) prune(
 // keptOf returns how many bytes are kept of what the client of ctx sees.
 func (r *Retention) keptOf(ctx context.Context) (int64, error) {
 	if !access.ReachOf(ctx).All {
-		return r.opts.Store.Runs.BytesOf(ctx, store.OwnedFor(ctx))
+		return r.opts.Store.Runs.BytesOf(ctx, access.ReachOf(ctx).Teams...)
 	}
 	totals, err := r.opts.Store.Runs.Totals(ctx)
 	return totals.DiskBytes, err

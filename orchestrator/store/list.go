@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"math"
 	"time"
+
+	"github.com/agent-on-demand/aod/internal/access"
 )
 
 // Page is a part of a list.
@@ -153,11 +155,19 @@ func (s *Runs) Totals(ctx context.Context) (Totals, error) {
 	return t, s.core.explain(ctx, "read totals", err)
 }
 
-// BytesOf returns how many bytes the runs of somebody take.
-func (s *Runs) BytesOf(ctx context.Context, owned Owned) (bytes int64, err error) {
-	narrowed := owned.and("runs")
-	err = s.core.readers.QueryRowContext(ctx, "SELECT coalesce(sum(disk_bytes), 0) FROM runs WHERE true"+narrowed.text,
-		narrowed.args...).Scan(&bytes)
+// BytesOf returns how many bytes the runs of teams take.
+func (s *Runs) BytesOf(ctx context.Context, teams ...string) (bytes int64, err error) {
+	for _, team := range teams {
+		of := "SELECT coalesce((SELECT disk_bytes FROM team_totals WHERE team = ?), 0)"
+		if team == access.DefaultTeam {
+			of = `SELECT disk_bytes - (SELECT coalesce(sum(disk_bytes), 0) FROM team_totals WHERE team <> ?) FROM totals`
+		}
+		var n int64
+		if err = s.core.readers.QueryRowContext(ctx, of, team).Scan(&n); err != nil {
+			break
+		}
+		bytes += n
+	}
 	return bytes, s.core.explain(ctx, "read size of runs", err)
 }
 

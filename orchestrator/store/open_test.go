@@ -338,8 +338,10 @@ func healthy(t *testing.T, path string) {
 	must(t, db.QueryRow(`SELECT count(*) FROM totals WHERE (runs, unfinished, disk_bytes) IS NOT
 		(SELECT count(*), coalesce(sum(finished = 0), 0), coalesce(sum(disk_bytes), 0) FROM runs)`).Scan(&wrong))
 	var unlike, lost int
-	must(t, db.QueryRow(`SELECT count(*) FROM (SELECT unit, state, runs FROM run_counts WHERE runs <> 0
-		EXCEPT SELECT unit, state, count(*) FROM runs WHERE parent = '' GROUP BY unit, state)`).Scan(&unlike))
+	must(t, db.QueryRow(`SELECT count(*) FROM (SELECT team, unit, state, runs FROM run_counts WHERE runs <> 0
+		EXCEPT SELECT team, unit, state, count(*) FROM runs WHERE parent = '' GROUP BY team, unit, state UNION ALL
+		SELECT team, '', '', disk_bytes FROM team_totals WHERE disk_bytes <> 0
+		EXCEPT SELECT team, '', '', sum(disk_bytes) FROM runs GROUP BY team)`).Scan(&unlike))
 	must(t, db.QueryRow(`SELECT (SELECT push_backlog FROM totals) <> (SELECT count(*) FROM deliveries WHERE ended_at = 0)
 		OR EXISTS (SELECT 1 FROM pushes WHERE waiting <> (SELECT count(*) FROM deliveries WHERE push = pushes.seq AND ended_at = 0))`).Scan(&lost))
 	if orphans != 0 || wrong != 0 || unlike != 0 || lost != 0 {

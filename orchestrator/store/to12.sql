@@ -55,3 +55,21 @@ CREATE INDEX audit_by_identity ON audit (identity, seq);
 CREATE INDEX audit_by_object   ON audit (object, seq) WHERE object <> '';
 CREATE INDEX audit_by_team     ON audit (team, seq) WHERE team <> 'default';
 CREATE INDEX audit_by_time     ON audit (at);
+
+CREATE TABLE team_totals (
+  team       TEXT    PRIMARY KEY,
+  disk_bytes INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE TRIGGER runs_weighed AFTER INSERT ON runs WHEN NEW.team <> 'default' AND NEW.disk_bytes <> 0 BEGIN
+  INSERT INTO team_totals VALUES (NEW.team, NEW.disk_bytes) ON CONFLICT (team) DO UPDATE SET disk_bytes = disk_bytes + NEW.disk_bytes;
+END;
+
+CREATE TRIGGER runs_weighed_again AFTER UPDATE OF disk_bytes ON runs
+WHEN NEW.team <> 'default' AND OLD.disk_bytes <> NEW.disk_bytes BEGIN
+  INSERT INTO team_totals VALUES (NEW.team, NEW.disk_bytes - OLD.disk_bytes) ON CONFLICT (team) DO UPDATE SET disk_bytes = disk_bytes + NEW.disk_bytes - OLD.disk_bytes;
+END;
+
+CREATE TRIGGER runs_weighed_off AFTER DELETE ON runs WHEN OLD.team <> 'default' AND OLD.disk_bytes <> 0 BEGIN
+  UPDATE team_totals SET disk_bytes = disk_bytes - OLD.disk_bytes WHERE team = OLD.team;
+END;

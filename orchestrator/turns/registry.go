@@ -24,12 +24,14 @@ const maxOpen = 1000
 
 // Options are what sessions need of who leads their turns.
 type Options struct {
-	Kinds  run.Kinds                     // of the units
-	Living int                           // how many containers may live on between turns
-	Dir    func(id string) string        // has the files of a session; of "", those of all
-	Save   func(row store.Session) error // stores a session; its error is the end of the process
-	Cancel func(run, reason string)      // cancels a turn, unless that has ended
-	Logger *slog.Logger
+	Kinds  run.Kinds // of the units
+	Living int       // how many containers may live on between turns
+	// OfTeams are how many sessions of teams may be open; 0 and none are no bound.
+	OfTeams map[string]int
+	Dir     func(id string) string        // has the files of a session; of "", those of all
+	Save    func(row store.Session) error // stores a session; its error is the end of the process
+	Cancel  func(run, reason string)      // cancels a turn, unless that has ended
+	Logger  *slog.Logger
 }
 
 // Registry has the sessions that aren't over. It is safe for concurrent use.
@@ -75,7 +77,23 @@ func (r *Registry) Begin(row store.Session, kind run.Conversant, terms run.Sessi
 			WithHint("end some that nobody needs: `aod agent sessions` lists them, `aod agent sessions close ID` " +
 				"ends one")
 	}
+	if most := r.opts.OfTeams[row.Team]; most > 0 && r.openOfTeam(row.Team) >= most {
+		return nil, fault.New(fault.Busy, "the team %s has %d sessions open, which is the most (teams.%s.sessions)",
+			row.Team, most, row.Team).
+			WithHint("end some that nobody needs: `aod agent sessions` lists them, `aod agent sessions close ID` " +
+				"ends one")
+	}
 	return r.add(&Session{registry: r, row: row, kind: kind, terms: terms}), nil
+}
+
+// openOfTeam counts the sessions of a team that aren't closed. The caller holds the lock.
+func (r *Registry) openOfTeam(team string) (n int) {
+	for _, s := range r.known {
+		if s.row.Team == team && !s.row.Closed {
+			n++
+		}
+	}
+	return n
 }
 
 // Restore takes in a session of an earlier process. With an error it can't go on: GoOn closes it.

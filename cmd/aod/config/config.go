@@ -66,6 +66,7 @@ type Config struct {
 	RequestMemory int64         // bytes that all requests together hold in memory
 	MinFreeDisk   int64         // bytes; with less free, nothing new begins
 	RetentionAge  time.Duration // how long ended runs are kept; 0 is for ever
+	AuditAge      time.Duration // how long the audit keeps who did what
 	RetentionSize int64         // bytes of all kept runs; 0 is no bound
 	SweepInterval time.Duration // between two clean-ups
 
@@ -86,7 +87,8 @@ type Config struct {
 	Policy  PolicyConfig // of all units
 	Uploads PolicyConfig // of those that were uploaded, beside Policy; see PolicyFor
 
-	Unit map[string]UnitConfig // by name; ForUnit covers the others too
+	Unit  map[string]UnitConfig // by name; ForUnit covers the others too
+	Teams map[string]TeamConfig // by name
 
 	sources map[string]place // of each key that differs from its default
 }
@@ -167,6 +169,10 @@ func (c *Config) Values() []Value {
 	values = append(values, c.valuesOf("a2a", c.A2A.settings())...)
 	values = append(values, c.valuesOf("policy", c.Policy.settings())...)
 	values = append(values, c.valuesOf(uploadsKey, c.Uploads.uploadSettings())...)
+	for _, name := range slices.Sorted(maps.Keys(c.Teams)) {
+		t := c.Teams[name]
+		values = append(values, c.valuesOf(join(teamsKey, name), t.settings())...)
+	}
 	for _, name := range slices.Sorted(maps.Keys(c.Unit)) {
 		u := c.Unit[name]
 		values = append(values, c.valuesOf(unitKey(name), u.settings())...)

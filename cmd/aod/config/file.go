@@ -35,7 +35,7 @@ func (f *file) read() {
 		return
 	}
 	keys := f.readers("", f.rows)
-	keys["unit"], keys["policy"] = f.units, f.policy
+	keys["unit"], keys["policy"], keys[teamsKey] = f.units, f.policy, f.teams
 	keys[tlsKey] = f.tls(keys[tlsKey])
 	keys["agents"], keys["a2a"] = f.block("agents", f.config.Agents.settings()), f.block("a2a", f.config.A2A.settings())
 	var models *strictyaml.Document

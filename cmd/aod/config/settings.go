@@ -258,6 +258,7 @@ func (c *Config) kept() []setting {
 			"168h",
 			"how long a run is kept after its end; 0 keeps it for ever",
 		},
+		{"audit_age", duration{&c.AuditAge, day, 3660 * day}, "9600h", "how long the audit keeps who did what"},
 		{
 			"retention_size",
 			size{&c.RetentionSize, 0, pib},

@@ -45,6 +45,7 @@ func TestTheGuidesTablesAreWhole(t *testing.T) {
 	text = replaceSection(t, text, "tls", markdown(new(CertificateConfig).settings()))
 	text = replaceSection(t, text, "agents", markdown(new(AgentsConfig).settings()))
 	text = replaceSection(t, text, "a2a", markdown(new(A2AConfig).settings()))
+	text = replaceSection(t, text, "teams", markdown(new(TeamConfig).settings()))
 	text = replaceSection(t, text, "unit", markdown(new(UnitConfig).settings()))
 	text = replaceSection(t, text, "limits", markdown(new(LimitsConfig).settings()))
 	text = replaceSection(t, text, "unit a2a", markdown(new(UnitA2A).settings()))
@@ -53,7 +54,7 @@ func TestTheGuidesTablesAreWhole(t *testing.T) {
 }
 
 func TestEveryRowOfTheTable(t *testing.T) {
-	for _, s := range slices.Concat(new(Config).settings(), new(CertificateConfig).settings(), new(AgentsConfig).settings(), new(A2AConfig).settings(), new(UnitConfig).settings(),
+	for _, s := range slices.Concat(new(Config).settings(), new(CertificateConfig).settings(), new(AgentsConfig).settings(), new(A2AConfig).settings(), new(TeamConfig).settings(), new(UnitConfig).settings(),
 		new(LimitsConfig).settings(), new(UnitA2A).settings(), new(PolicyConfig).settings(), new(PolicyConfig).uploadSettings()) {
 		t.Run(s.key+" is documented on one line", func(t *testing.T) {
 			if s.doc == "" || strings.ContainsAny(s.doc, "\n`") || strings.HasSuffix(s.doc, ".") {
@@ -157,6 +158,12 @@ func schema() object {
 		{"propertyNames", object{{"pattern", "^[a-z0-9]+([._-][a-z0-9]+)*$"}, {"maxLength", 63}}},
 		{"additionalProperties", unit},
 	}
+	teams := object{
+		{"description", "The most that teams may have, by their names."},
+		{"type", "object"},
+		{"propertyNames", object{{"pattern", "^[a-z0-9]([a-z0-9_-]{0,29}[a-z0-9])?$"}}},
+		{"additionalProperties", object{{"type", "object"}, {"additionalProperties", false}, {"properties", properties(new(TeamConfig).settings())}}},
+	}
 	policy := block("The most that units may have.", new(PolicyConfig).settings(),
 		member{"uploads", block("The most that uploaded units may have; the stricter of this and policy counts.", new(PolicyConfig).uploadSettings())})
 	agents := object{
@@ -173,7 +180,7 @@ func schema() object {
 		{"description", "The file that --config or AOD_CONFIG names. Every key is optional."},
 		{"type", "object"},
 		{"additionalProperties", false},
-		{"properties", append(properties(new(Config).settings()), member{"agents", agents}, member{"a2a", agent2agent}, member{"policy", policy}, member{"unit", units},
+		{"properties", append(properties(new(Config).settings()), member{"agents", agents}, member{"a2a", agent2agent}, member{"policy", policy}, member{"teams", teams}, member{"unit", units},
 			member{"upstreams", upstreamsSchema()}, member{"providers", providersSchema()}, member{"models", modelsSchema()})},
 	}
 }
