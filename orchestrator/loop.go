@@ -108,10 +108,7 @@ func newLoop(opts Options) *loop {
 		Retries: opts.Retries, Settings: opts.Units, Bounds: opts.Bounds,
 	}
 	l.queue.SetMemory(opts.MemoryBytes)
-	bounds, sessions := map[string]queue.Bounds{}, map[string]int{}
-	for name, b := range opts.TeamBounds {
-		bounds[name], sessions[name] = queue.Bounds{Slots: b.Slots, Queued: b.Queued}, b.Sessions
-	}
+	bounds, sessions := opts.boundsOfTeams()
 	l.queue.SetBounds(bounds)
 	l.sessions = turns.New(turns.Options{
 		Kinds: opts.Kinds, Living: opts.Sessions, OfTeams: sessions, Save: l.saveSession, Logger: opts.Logger,

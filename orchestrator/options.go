@@ -10,6 +10,7 @@ import (
 	"github.com/agent-on-demand/aod/handoff/capsuleapi"
 	"github.com/agent-on-demand/aod/internal/bytegate"
 	"github.com/agent-on-demand/aod/orchestrator/feature"
+	"github.com/agent-on-demand/aod/orchestrator/queue"
 	"github.com/agent-on-demand/aod/orchestrator/run"
 	"github.com/agent-on-demand/aod/orchestrator/units"
 	"github.com/agent-on-demand/aod/runtime"
@@ -69,6 +70,15 @@ type TeamBounds struct {
 	Queued   int   // runs that wait for their first slot
 	Sessions int   // that aren't closed
 	Storage  int64 // bytes that its runs take
+}
+
+// boundsOfTeams are those that the queue keeps, and how many sessions may be open.
+func (o Options) boundsOfTeams() (bounds map[string]queue.Bounds, sessions map[string]int) {
+	bounds, sessions = map[string]queue.Bounds{}, map[string]int{}
+	for name, b := range o.TeamBounds {
+		bounds[name], sessions[name] = queue.Bounds{Slots: b.Slots, Queued: b.Queued}, b.Sessions
+	}
+	return bounds, sessions
 }
 
 func (o Options) withDefaults() Options {

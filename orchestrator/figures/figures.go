@@ -144,15 +144,12 @@ func (f *Figures) unitStats(ctx context.Context, all *api.Stats) ([]api.UnitStat
 			byUnit[l.Unit] = map[api.Status]int64{}
 		}
 		byUnit[l.Unit][api.State(l.State).Status()] = l.Runs
-		if l.State == string(api.Idle) {
+		idle := l.State == string(api.Idle)
+		if idle {
 			all.OldestWait = max(all.OldestWait, float64(now.Sub(l.Oldest).Milliseconds()))
 		}
-		switch {
-		case whole:
-		case l.State == string(api.Idle):
-			waiting[l.Unit] = int(l.Runs)
-		default:
-			all.Busy += int(l.Runs)
+		if !whole {
+			countOwn(l, idle, waiting, &all.Busy)
 		}
 	}
 	units := []api.UnitStats{}
@@ -164,6 +161,15 @@ func (f *Figures) unitStats(ctx context.Context, all *api.Stats) ([]api.UnitStat
 	}
 	slices.SortFunc(units, func(a, b api.UnitStats) int { return strings.Compare(a.Unit, b.Unit) })
 	return units, nil
+}
+
+// countOwn counts runs of a client's own as the queue counts those of all.
+func countOwn(l store.Live, idle bool, waiting map[string]int, busy *int) {
+	if idle {
+		waiting[l.Unit] = int(l.Runs)
+	} else {
+		*busy += int(l.Runs)
+	}
 }
 
 // Database returns how many bytes the store takes on its disk; 0 where that isn't known.

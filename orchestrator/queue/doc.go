@@ -3,7 +3,8 @@
 // A Queue has a number of slots. A run enters it and gets a Permit, which is first its
 // place in the queue of its unit and then its slot. Slots go to the teams in turn, within a
 // team to the units in turn, and within a unit first come, first served, so that who is busy
-// doesn't starve the others. A team may have Bounds. A Yield gives the slot of a run to others while the run waits for its calls.
+// doesn't starve the others. A team may have Bounds. A Yield gives the slot of a run to others
+// while the run waits for its calls.
 //
 // It must not know what a run is: no store, no engine, no record. It imports fault only.
 //

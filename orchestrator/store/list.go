@@ -160,7 +160,8 @@ func (s *Runs) BytesOf(ctx context.Context, teams ...string) (bytes int64, err e
 	for _, team := range teams {
 		of := "SELECT coalesce((SELECT disk_bytes FROM team_totals WHERE team = ?), 0)"
 		if team == access.DefaultTeam {
-			of = `SELECT disk_bytes - (SELECT coalesce(sum(disk_bytes), 0) FROM team_totals WHERE team <> ?) FROM totals`
+			of = `SELECT disk_bytes - (SELECT coalesce(sum(disk_bytes), 0) FROM team_totals WHERE team <> ?)
+				FROM totals`
 		}
 		var n int64
 		if err = s.core.readers.QueryRowContext(ctx, of, team).Scan(&n); err != nil {

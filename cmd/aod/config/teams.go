@@ -24,7 +24,9 @@ func (t *TeamConfig) settings() []setting {
 		{"queued", integer{&t.Queued, 0, 1_000_000}, "0", "runs that may wait, of all units together; 0 is no bound"},
 		{"sessions", integer{&t.Sessions, 0, 100_000}, "0", "sessions that may be open; 0 is no bound"},
 		{
-			"storage", size{&t.Storage, 0, pib}, "0B",
+			"storage",
+			size{&t.Storage, 0, pib},
+			"0B",
 			"what its runs may take on disk, beyond which new ones are refused; 0 is no bound",
 		},
 	}
