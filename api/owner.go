@@ -16,8 +16,8 @@ type Owner struct {
 	Identity string `json:"identity,omitempty"` // "token:NAME"; "": the server's own token
 }
 
-// identityOfToken begins the identity of a token.
-const identityOfToken = "token:"
+// IdentityOfToken returns the identity of the token of a name.
+func IdentityOfToken(name string) string { return "token:" + name }
 
 // OwnerOf returns what is shown of the owner that a team and the name of a token are: nil for DefaultTeam, where By
 // says all.
@@ -27,7 +27,7 @@ func OwnerOf(team, token string) *Owner {
 	}
 	owner := &Owner{Team: team}
 	if token != "" {
-		owner.Identity = identityOfToken + token
+		owner.Identity = IdentityOfToken(token)
 	}
 	return owner
 }

@@ -142,7 +142,7 @@ func (a *app) commands() []*cobra.Command {
 		mcp.Command(env, a.ownUnits),
 		a.serveCommand(), doctor.Command(env), versionCommand(env),
 		admin.ConfigCommand(env), admin.PoolCommand(env), admin.PruneCommand(env), admin.BackupCommand(env),
-		admin.AuditCommand(env),
+		admin.AuditCommand(env), admin.UsageCommand(env),
 		admin.RestoreCommand(env), admin.TokenCommand(env), admin.SecretCommand(env), admin.PageCommand(env),
 	}
 }

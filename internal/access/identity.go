@@ -3,13 +3,14 @@ package access
 import (
 	"context"
 	"sync/atomic"
+
+	"github.com/agent-on-demand/aod/api"
 )
 
 // Identities beside that of a token, "token:NAME".
 const (
 	OperatorIdentity  = "operator"  // who has the server's own token, or a server that asks for none
 	AnonymousIdentity = "anonymous" // who needed no token, or has none that is good
-	tokenIdentity     = "token:"
 )
 
 // Identity returns who the client of ctx is. asked is false for what the server does by itself.
@@ -19,7 +20,7 @@ func Identity(ctx context.Context) (identity string, asked bool) {
 	case known && c.trusted:
 		return "", false
 	case c.grant.Name != "":
-		return tokenIdentity + c.grant.Name, true
+		return api.IdentityOfToken(c.grant.Name), true
 	case len(c.grant.Scopes) > 0:
 		return OperatorIdentity, true
 	}

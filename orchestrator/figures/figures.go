@@ -248,6 +248,29 @@ func (f *Figures) OfUnit(ctx context.Context, name string) (*api.UnitStatus, err
 	return status, err
 }
 
+// Usage tells what was used, as far as the client of ctx may know.
+func (f *Figures) Usage(ctx context.Context, filter api.UsageFilter) ([]api.UsageSum, error) {
+	rows, err := f.opts.Store.Usages.Sums(ctx, store.UsageFilter{
+		By: filter.By, Since: filter.Since, Until: filter.Until, Owned: store.OwnedFor(ctx),
+	})
+	used := make([]api.UsageSum, 0, len(rows))
+	for _, row := range rows {
+		u := api.UsageSum{
+			Team: row.Team, Unit: row.Unit, Outcome: api.Outcome(row.Outcome), Model: row.Model,
+			Runs: row.Runs, WaitMS: row.Waited.Milliseconds(), RunMS: row.Worked.Milliseconds(),
+			Calls: row.Calls, Tokens: row.Tokens, Cost: api.Cost(row.Cost),
+		}
+		if row.MadeBy != "" {
+			u.Identity = api.IdentityOfToken(row.MadeBy)
+		}
+		if !row.Day.IsZero() {
+			u.Day = row.Day.Format(api.UsageDay)
+		}
+		used = append(used, u)
+	}
+	return used, err
+}
+
 // Facet counts the newest runs that a filter chooses, by state, outcome, error_kind, unit or kind.
 func (f *Figures) Facet(ctx context.Context, filter api.Filter, by string) (api.Facet, error) {
 	found, err := f.opts.Store.Runs.Facet(ctx, records.FilterOf(ctx, filter), by)

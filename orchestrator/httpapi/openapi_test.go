@@ -220,6 +220,8 @@ func TestEveryRouteAnswersAsDocumented(t *testing.T) {
 		{"GET", "/v1/a2a", "", nil},
 		{"GET", "/v1/models", "", nil},
 		{"GET", "/v1/stats", "", nil},
+		{"GET", "/v1/usage?by=team,unit,day", "", nil},
+		{"GET", "/v1/audit?limit=1000", "", nil},
 		{"POST", "/v1/signin", "", nil},
 		{"POST", "/v1/prune", `{"dry_run":true,"older_than":"1h","max_bytes":5}`, nil},
 	} {

@@ -18,7 +18,7 @@ import (
 	"github.com/agent-on-demand/aod/orchestrator/protocol/agents"
 )
 
-var scopeRow = regexp.MustCompile("(?m)^\\| (`(?:[A-Z]+ )?/[^|]*) \\| (read|run|upload|admin|none) \\|$")
+var scopeRow = regexp.MustCompile("(?m)^\\| (`(?:[A-Z]+ )?/[^|]*) \\| (read|run|upload|admin|metrics|none) \\|$")
 
 // guideScopes reads the guides' tables: the scope by "METHOD /path", "" where no token is
 // needed.

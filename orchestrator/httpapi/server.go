@@ -3,6 +3,7 @@ package httpapi
 import (
 	"context"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/labstack/echo/v4"
@@ -59,6 +60,20 @@ func (h serverHandlers) pool(c echo.Context) error {
 func (h serverHandlers) stats(c echo.Context) error {
 	stats, err := h.svc.Figures.Stats(c.Request().Context())
 	return replied(c, stats, err)
+}
+
+// usage answers what was used, grouped by what ?by= names.
+func (h serverHandlers) usage(c echo.Context) error {
+	q := queryOf(c, "by", "since", "until")
+	f := api.UsageFilter{Since: q.time("since"), Until: q.time("until")}
+	if by := q.text("by"); by != "" {
+		f.By = strings.Split(by, ",")
+	}
+	if q.err != nil {
+		return q.err
+	}
+	used, err := h.svc.Figures.Usage(c.Request().Context(), f)
+	return replied(c, map[string]any{"usage": used}, err)
 }
 
 // prune removes finished runs. The body must say which: it may not be empty.

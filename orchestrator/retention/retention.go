@@ -232,6 +232,9 @@ func (r *Retention) Run(ctx context.Context) {
 	}
 }
 
+// usageAge is how long it is kept what was used.
+const usageAge = 400 * 24 * time.Hour
+
 // Sweep is one round of Run.
 func (r *Retention) Sweep(ctx context.Context, now time.Time) error {
 	if err := r.opts.Undamaged(ctx); err != nil {
@@ -250,7 +253,8 @@ func (r *Retention) Sweep(ctx context.Context, now time.Time) error {
 	needed, _ := r.opts.InUse()
 	err := r.opts.Units.Prune(ctx, func(name, version string) bool { return needed[name+"@"+version] })
 	_, failed := r.pruneImages(ctx, false)
-	return errors.Join(append(failures, err, failed, r.opts.Store.Feed.Trim(ctx))...)
+	used := r.opts.Store.Usages.Trim(ctx, now.Add(-usageAge))
+	return errors.Join(append(failures, err, failed, used, r.opts.Store.Feed.Trim(ctx))...)
 }
 
 // pruneImages removes the images that no unit and no live run needs, and returns how many they

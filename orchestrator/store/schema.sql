@@ -451,3 +451,40 @@ END;
 CREATE TRIGGER runs_weighed_off AFTER DELETE ON runs WHEN OLD.team <> 'default' AND OLD.disk_bytes <> 0 BEGIN
   UPDATE team_totals SET disk_bytes = disk_bytes - OLD.disk_bytes WHERE team = OLD.team;
 END;
+
+-- What was used, by day: it stays when runs are removed. Kept by the triggers.
+CREATE TABLE usage (
+  day     INTEGER NOT NULL, -- since 1970, in UTC: that of the end of a run, or of a call of a model
+  team    TEXT    NOT NULL,
+  made_by TEXT    NOT NULL,
+  unit    TEXT    NOT NULL,
+  outcome TEXT    NOT NULL, -- of runs; '' of calls of models
+  model   TEXT    NOT NULL, -- of calls; '' of runs
+  runs    INTEGER NOT NULL,
+  waited  INTEGER NOT NULL, -- nanoseconds until programs started
+  worked  INTEGER NOT NULL, -- nanoseconds from there to the end
+  calls   INTEGER NOT NULL,
+  tokens  INTEGER NOT NULL,
+  cost    INTEGER NOT NULL,
+  PRIMARY KEY (day, team, made_by, unit, outcome, model)
+) STRICT, WITHOUT ROWID;
+
+CREATE TRIGGER runs_used AFTER UPDATE OF finished ON runs WHEN OLD.finished = 0 AND NEW.finished = 1 BEGIN
+  INSERT INTO usage VALUES (NEW.finished_at / 86400000000000, NEW.team, NEW.made_by, NEW.unit, NEW.outcome, '', 1,
+    iif(NEW.started_at > NEW.created_at, NEW.started_at - NEW.created_at, 0),
+    iif(NEW.started_at > 0, max(0, NEW.finished_at - NEW.started_at), 0), 0, 0, 0)
+  ON CONFLICT DO UPDATE SET runs = runs + 1, waited = waited + excluded.waited, worked = worked + excluded.worked;
+END;
+
+CREATE TRIGGER models_used AFTER INSERT ON model_calls WHEN NEW.settled = 1 AND (NEW.tokens > 0 OR NEW.cost > 0) BEGIN
+  INSERT INTO usage SELECT NEW.at / 86400000000000, team, made_by, unit, '', coalesce(CAST(NEW.data AS TEXT) ->> 'model', 'unknown'),
+    0, 0, 0, 1, NEW.tokens, NEW.cost FROM runs WHERE seq = NEW.run
+  ON CONFLICT DO UPDATE SET calls = calls + 1, tokens = tokens + excluded.tokens, cost = cost + excluded.cost;
+END;
+
+CREATE TRIGGER models_used_later AFTER UPDATE OF settled ON model_calls
+WHEN OLD.settled = 0 AND NEW.settled = 1 AND (NEW.tokens > 0 OR NEW.cost > 0) BEGIN
+  INSERT INTO usage SELECT NEW.at / 86400000000000, team, made_by, unit, '', coalesce(CAST(NEW.data AS TEXT) ->> 'model', 'unknown'),
+    0, 0, 0, 1, NEW.tokens, NEW.cost FROM runs WHERE seq = NEW.run
+  ON CONFLICT DO UPDATE SET calls = calls + 1, tokens = tokens + excluded.tokens, cost = cost + excluded.cost;
+END;

@@ -26,6 +26,7 @@ type Store struct {
 	Units       *Units
 	Signins     *Signins
 	Audits      *Audits
+	Usages      *Usages
 	Feed        *Feed
 
 	core *core
@@ -36,7 +37,7 @@ func newStore(c *core) *Store {
 		Runs: &Runs{c}, Events: &Events{c}, Keys: &Keys{c}, Steps: &Steps{c}, ModelCalls: &ModelCalls{c},
 		Questions: &Questions{c}, Sessions: &Sessions{c}, Schedules: &Schedules{c}, Occurrences: &Occurrences{c},
 		Pushes: &Pushes{c}, Deliveries: &Deliveries{c}, Units: &Units{c}, Signins: &Signins{c}, Feed: &Feed{c},
-		Audits: &Audits{c}, core: c,
+		Audits: &Audits{c}, Usages: &Usages{c}, core: c,
 	}
 }
 
