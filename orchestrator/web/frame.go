@@ -18,6 +18,7 @@ type frame struct {
 	Section string // of the menu that is open
 	Up      string // from the page's address to /ui/, such as "../"
 	Who     string // has signed in; "": nobody has, or has to
+	Team    string // of whoever has; "": the default one, or several
 	Asked   string // how many questions are open; "": none
 	Chat    bool   // the menu has sessions
 	Alone   bool   // without a menu
@@ -59,6 +60,9 @@ func (p *Page) newFrame(r *http.Request) *frame {
 		f.Who = access.ClientOf(r.Context())
 		if f.Who == "" {
 			f.Who = "server"
+		}
+		if team := access.OwnerOf(r.Context()).Team; team != access.DefaultTeam {
+			f.Team = team
 		}
 	}
 	if f.Up == "" {

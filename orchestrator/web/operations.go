@@ -14,6 +14,7 @@ func (p *Page) addOperations() {
 	p.page("/ui/operations", office{p}.show)
 	p.addPrune()
 	p.addSchedules()
+	p.addAccounts()
 }
 
 // office is the page of how a server fares.
@@ -152,7 +153,10 @@ func (p office) read(ctx context.Context) (o operations, err error) {
 	if err := p.svc.Ready(ctx); err != nil {
 		o.Problem = fault.Public(err)
 	}
-	o.Pool, o.Database = p.svc.Figures.Pool(), p.svc.Figures.Database()
+	o.Pool = p.svc.Figures.PoolOf(ctx)
+	if p.svc.Figures.Whole(ctx) {
+		o.Database = p.svc.Figures.Database()
+	}
 	age, bytes := p.svc.Retention.Bounds()
 	if o.KeepSize = bytes; age > 0 {
 		o.KeepAge = span(age)
