@@ -16,20 +16,21 @@ type Owner struct {
 	Identity string `json:"identity,omitempty"` // "token:NAME"; "": the server's own token
 }
 
-// IdentityOfToken returns the identity of the token of a name.
-func IdentityOfToken(name string) string { return "token:" + name }
-
 // OwnerOf returns what is shown of the owner that a team and the name of a token are: nil for DefaultTeam, where By
 // says all.
 func OwnerOf(team, token string) *Owner {
 	if team == DefaultTeam || team == "" {
 		return nil
 	}
-	owner := &Owner{Team: team}
-	if token != "" {
-		owner.Identity = IdentityOfToken(token)
+	return &Owner{Team: team, Identity: IdentityOf(token)}
+}
+
+// IdentityOf returns the identity of the holder of a token: "" of the server's own, which has no name.
+func IdentityOf(token string) string {
+	if token == "" {
+		return ""
 	}
-	return owner
+	return "token:" + token
 }
 
 // TeamOf returns the team of an owner that is shown.

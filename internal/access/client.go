@@ -4,8 +4,10 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/api/fault"
 )
 
 // DefaultTeam owns what is made where nobody speaks of teams.
@@ -22,6 +24,7 @@ type Reach struct {
 	All   bool
 	Teams []string // to which it has to belong, unless All
 	By    string   // with whose token it has to be made, unless All; "": with any
+	Units []string // that may be used, also with All; none: each
 }
 
 // Sees reports whether something that belongs to an owner is within reach.
@@ -30,7 +33,7 @@ func (r Reach) Sees(o Owner) bool {
 }
 
 // Key tells reaches apart.
-func (r Reach) Key() string { return fmt.Sprintf("%t %q %q", r.All, r.Teams, r.By) }
+func (r Reach) Key() string { return fmt.Sprintf("%t %q %q %q", r.All, r.Teams, r.By, r.Units) }
 
 // client is who asks, in the context of a request.
 type client struct {
@@ -65,6 +68,13 @@ func WithOwner(ctx context.Context, o Owner) context.Context {
 	return with(ctx, client{trusted: true, owner: o, reach: Reach{Teams: []string{o.Team}}})
 }
 
+// ForOwner is WithOwner for what the client of ctx asks for: a unit that it may not use itself isn't used for others
+// either.
+func ForOwner(ctx context.Context, o Owner) context.Context {
+	reach := Reach{Teams: []string{o.Team}, Units: ReachOf(ctx).Units}
+	return with(ctx, client{trusted: true, owner: o, reach: reach})
+}
+
 // clientOf is that of a context. The zero client, of a context that has none, may nothing and sees nothing: whoever
 // forgets to say for whom something is done has it refused.
 func clientOf(ctx context.Context) client {
@@ -74,6 +84,15 @@ func clientOf(ctx context.Context) client {
 
 // OwnerOf returns to whom belongs what is made in a context.
 func OwnerOf(ctx context.Context) Owner { return clientOf(ctx).owner }
+
+// GrantOf returns what a context's client may do: where it is the server itself, or needs no token, everything.
+func GrantOf(ctx context.Context) Grant {
+	c := clientOf(ctx)
+	if c.trusted {
+		return Grant{Scopes: []Scope{Admin}, Teams: c.reach.Teams}
+	}
+	return c.grant
+}
 
 // ClientOf returns the name of the token of a context's client, or "".
 func ClientOf(ctx context.Context) string { return clientOf(ctx).owner.By }
@@ -118,6 +137,19 @@ func UnitsOf(ctx context.Context) (teams []string, all bool) {
 		return nil, false
 	}
 	return c.grant.teams(), false
+}
+
+// CheckUnit returns a Forbidden fault for a unit that isn't one of those to which a context's client is limited. What
+// the unit itself calls doesn't count.
+func CheckUnit(ctx context.Context, name string) error {
+	allowed := ReachOf(ctx).Units
+	if len(allowed) == 0 || slices.ContainsFunc(allowed, func(unit string) bool {
+		return slices.Contains(NamesOf(ctx, unit), name)
+	}) {
+		return nil
+	}
+	return fault.New(fault.Forbidden, "the token %q may not use the unit %s", ClientOf(ctx), fault.Quote(name)).
+		WithHint("it is limited to %s", strings.Join(allowed, ", "))
 }
 
 // NamesOf returns the names that a context's client may mean by one: the first counts that there is. Those of a team

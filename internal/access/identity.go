@@ -20,7 +20,7 @@ func Identity(ctx context.Context) (identity string, asked bool) {
 	case known && c.trusted:
 		return "", false
 	case c.grant.Name != "":
-		return api.IdentityOfToken(c.grant.Name), true
+		return api.IdentityOf(c.grant.Name), true
 	case len(c.grant.Scopes) > 0:
 		return OperatorIdentity, true
 	}

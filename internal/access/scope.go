@@ -3,6 +3,7 @@ package access
 import (
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/api/fault"
@@ -49,6 +50,9 @@ type Grant struct {
 	Scopes []Scope
 	Limits Limits
 	Teams  []string // the first owns what is made; none: DefaultTeam, and with Admin every one
+	// Units are those that it may use, by their names or by those that they have in its teams; none: all of its teams.
+	Units   []string
+	Expires time.Time // from then on it allows nothing; zero: never
 }
 
 // OfServer reports whether a grant is for the whole server, not for what some teams have.
@@ -66,13 +70,13 @@ func (g Grant) teams() []string {
 func (g Grant) reach() Reach {
 	switch {
 	case g.OfServer():
-		return Reach{All: true}
+		return Reach{All: true, Units: g.Units}
 	case g.Allows(Read) == nil:
-		return Reach{Teams: g.teams()}
+		return Reach{Teams: g.teams(), Units: g.Units}
 	case g.Name == "":
 		return Reach{}
 	}
-	return Reach{Teams: g.teams(), By: g.Name}
+	return Reach{Teams: g.teams(), By: g.Name, Units: g.Units}
 }
 
 // In returns the grant as one for a single team, which must be one of its own, or any for that of a server. The error
@@ -114,11 +118,11 @@ func (g Grant) Allows(scope Scope) error {
 }
 
 // Holder tells the holders of grants apart: a token that was made again under its name with other
-// scopes or teams has another one.
+// scopes, teams or units has another one.
 func (g Grant) Holder() string {
 	names := make([]string, len(g.Scopes))
 	for i, scope := range g.Scopes {
 		names[i] = string(scope)
 	}
-	return g.Name + " " + strings.Join(names, ",") + " " + strings.Join(g.Teams, ",")
+	return g.Name + " " + strings.Join(names, ",") + " " + strings.Join(g.Teams, ",") + " " + strings.Join(g.Units, ",")
 }

@@ -5,6 +5,7 @@
 //
 // The main path, in call order:
 //
+//	Keeper.Add (keeper.go)    refuses to give what the giver doesn't have
 //	Tokens.Add (tokens.go)    makes a token, and stores what is known of it
 //	Tokens.Find (tokens.go)   whose token this is; the file counts as it is at that moment
 //	Grant.Allows (scope.go)   whether its holder may do something
@@ -17,33 +18,34 @@
 package access
 
 import (
-	"cmp"
+	"context"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
 	"sync"
 	"time"
 
-	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/api/fault"
-	"github.com/agent-on-demand/aod/internal/lazyregexp"
 	"github.com/agent-on-demand/aod/internal/safefs"
 )
 
 const (
-	maxFile   = 1 << 20 // bytes of the file
+	maxFile   = 8 << 20 // bytes of the file; maxTokens of the largest have room in it
 	maxTokens = 1000
 	prefix    = "aod_" // of a token, by which those who look for secrets in texts find it
 
 	// settled is the age at which a file that looks unchanged is: a change sooner than that
 	// after another one may leave its time as it was.
-	settled = time.Second
+	settled    = time.Second
+	maxGrace   = 30 * 24 * time.Hour
+	maxEarlier = 8 // that are still good, of one token
 	// lockWait is how long one change of the file waits for another.
 	lockWait = 5 * time.Second
 )
@@ -55,57 +57,79 @@ type Token struct {
 	SHA256  string    `json:"sha256"` // of the token, in hexadecimal
 	Created time.Time `json:"created_at"`
 	Teams   []string  `json:"teams,omitempty"`
+	Units   []string  `json:"units,omitempty"`
+	Expires time.Time `json:"expires_at,omitzero"`
+	Earlier []Earlier `json:"earlier,omitempty"` // that SHA256 has replaced, the newest first
 	Limits
+
+	Used time.Time `json:"-"` // when it was used last, to the minute; zero: never, or that isn't known
+}
+
+// Earlier is the digest of a token that another one has replaced.
+type Earlier struct {
+	SHA256 string    `json:"sha256"`
+	Until  time.Time `json:"until"` // when it is good for nothing any more
 }
 
 // Grant is what its holder may do.
-func (t Token) Grant() Grant { return Grant{t.Name, t.Scopes, t.Limits, t.Teams} }
+func (t Token) Grant() Grant { return Grant{t.Name, t.Scopes, t.Limits, t.Teams, t.Units, t.Expires} }
+
+// grace returns when the last of the earlier ones is over; zero: they are all.
+func (t Token) grace(now time.Time) (until time.Time) {
+	for _, e := range t.Earlier {
+		if e.Until.After(now) && e.Until.After(until) {
+			until = e.Until
+		}
+	}
+	return until
+}
 
 // Tokens are the tokens in a file, which only its owner may read. Several processes may change
 // it. It is safe for concurrent use.
 type Tokens struct {
 	path string
+	uses *uses
 
 	mu       sync.Mutex
 	info     fs.FileInfo // of what was read last; nil: read again
-	byDigest map[string]Token
+	byDigest map[string]held
 	teams    []string
 }
 
-// NewTokens returns the tokens in a file, which need not be there.
-func NewTokens(path string) *Tokens { return &Tokens{path: path} }
+// held is the token that a digest belongs to.
+type held struct {
+	Token
+	until time.Time // of a digest that another one has replaced; zero of the newest
+}
 
-var nameRule = lazyregexp.New(`^[a-z0-9][a-z0-9._-]{0,62}$`)
+// check returns an Unauthorized fault for a digest that is good for nothing any more.
+func (h held) check(now time.Time) error {
+	switch {
+	case !h.Expires.IsZero() && !now.Before(h.Expires):
+		return fault.New(fault.Unauthorized, "the token %q expired at %s", h.Name, h.Expires.Format(time.RFC3339)).
+			WithHint("ask for a new one: `aod token add NAME --expires 90d`")
+	case !h.until.IsZero() && !now.Before(h.until):
+		return fault.New(fault.Unauthorized, "the token %q was rotated, and the earlier one ended at %s", h.Name,
+			h.until.Format(time.RFC3339)).WithHint("use the one that `aod token rotate` has printed")
+	}
+	return nil
+}
 
-// maxTeams bounds the teams of a token.
-const maxTeams = 32
+// NewTokens returns the tokens in a file, which need not be there. When each was used last stands in another one
+// beside it.
+func NewTokens(path string) *Tokens { return &Tokens{path: path, uses: newUses(path)} }
 
 // Add makes a token and returns it: nobody can read it again. The error is an Input fault for a
-// name, a team or a limit that is none, Conflict for a name that is taken.
+// name, a team, a unit, a limit or a time that is none, Conflict for a name that is taken.
 func (t *Tokens) Add(g Grant) (token string, err error) {
-	if !nameRule().MatchString(g.Name) {
-		return "", fault.New(fault.Input, "%s is not a valid token name", fault.Quote(g.Name)).
-			WithHint("a name has up to 63 characters of a-z, 0-9, `.`, `_` and `-`, and begins with a letter " +
-				"or a digit")
-	}
-	if len(g.Scopes) == 0 {
-		return "", fault.New(fault.Input, "a token without a scope would allow nothing").
-			WithHint("add --scope read, run, upload, admin or metrics")
-	}
-	if len(g.Teams) > maxTeams {
-		return "", fault.New(fault.Input, "a token can't be one of more than %d teams", maxTeams)
-	}
-	err = g.Limits.check()
-	for _, team := range g.Teams {
-		err = cmp.Or(err, api.CheckTeam(team))
-	}
-	if err != nil {
+	now := time.Now()
+	if err := g.check(now); err != nil {
 		return "", err
 	}
-	token = prefix + rand.Text() + rand.Text()
+	token = newToken()
 	made := Token{
-		Name: g.Name, Scopes: g.Scopes, Limits: g.Limits, Teams: g.Teams, SHA256: digest(token),
-		Created: time.Now().UTC().Truncate(time.Second),
+		Name: g.Name, Scopes: g.Scopes, Limits: g.Limits, Teams: g.Teams, Units: g.Units, Expires: g.Expires.UTC(),
+		SHA256: digest(token), Created: now.UTC().Truncate(time.Second),
 	}
 	return token, t.change(func(all []Token) ([]Token, error) {
 		if slices.ContainsFunc(all, func(t Token) bool { return t.Name == g.Name }) {
@@ -120,23 +144,98 @@ func (t *Tokens) Add(g Grant) (token string, err error) {
 	})
 }
 
-// Remove revokes a token. The error is NotFound if there is none of the name.
-func (t *Tokens) Remove(name string) error {
-	return t.change(func(all []Token) ([]Token, error) {
-		left := slices.DeleteFunc(slices.Clone(all), func(t Token) bool { return t.Name == name })
-		if len(left) == len(all) {
-			return nil, fault.New(fault.NotFound, "there is no token %s", fault.Quote(name)).
-				WithHint("`aod token ls` lists them")
+// Rotate makes another token in place of one, with all that it has, and returns it. The earlier one is good until the
+// grace is over; without a grace it, and what it has replaced itself, is good for nothing any more. The errors are
+// NotFound faults, and Conflict for a token that has expired.
+func (t *Tokens) Rotate(name string, grace time.Duration) (token string, err error) {
+	return t.rotate(name, grace, anyToken)
+}
+
+// anyToken is the check of who may change every token.
+func anyToken(Token) error { return nil }
+
+// rotate is Rotate for a token that passes a check.
+func (t *Tokens) rotate(name string, grace time.Duration, check func(Token) error) (token string, err error) {
+	if grace < 0 || grace > maxGrace {
+		return "", fault.New(fault.Input, "a grace of %s is out of range", grace).WithHint("name one of 0 to 720h")
+	}
+	token = newToken()
+	return token, t.change(func(all []Token) ([]Token, error) {
+		i := slices.IndexFunc(all, func(t Token) bool { return t.Name == name })
+		if i < 0 {
+			return nil, unknownToken(name)
 		}
-		return left, nil
+		if err := check(all[i]); err != nil {
+			return nil, err
+		}
+		err := all[i].replace(digest(token), grace, time.Now().UTC())
+		return all, err
 	})
 }
 
-// List returns what is stored of each token, the oldest first.
+// replace has another digest stand for a token.
+func (t *Token) replace(by string, grace time.Duration, now time.Time) error {
+	if !t.Expires.IsZero() && !now.Before(t.Expires) {
+		return fault.New(fault.Conflict, "the token %q has expired", t.Name).
+			WithHint("`aod token rm %s`, and make it again with another time", t.Name)
+	}
+	earlier := []Earlier{{t.SHA256, now.Add(grace)}}
+	for _, e := range t.Earlier {
+		if !e.Until.After(now) {
+			continue
+		}
+		if grace == 0 {
+			e.Until = now // it is kept to be told of
+		}
+		earlier = append(earlier, e)
+	}
+	if grace > 0 && len(earlier) > maxEarlier {
+		return fault.New(fault.Conflict, "%d earlier ones of the token %q are still good", len(earlier)-1, t.Name).
+			WithHint("wait for the end of their graces, or end them all with --grace 0")
+	}
+	t.SHA256, t.Earlier = by, earlier
+	return nil
+}
+
+// Remove revokes a token. The error is NotFound if there is none of the name.
+func (t *Tokens) Remove(name string) error { return t.remove(name, anyToken) }
+
+// remove is Remove for a token that passes a check.
+func (t *Tokens) remove(name string, check func(Token) error) error {
+	return t.change(func(all []Token) ([]Token, error) {
+		i := slices.IndexFunc(all, func(t Token) bool { return t.Name == name })
+		if i < 0 {
+			return nil, unknownToken(name)
+		}
+		if err := check(all[i]); err != nil {
+			return nil, err
+		}
+		return slices.Delete(all, i, i+1), nil
+	})
+}
+
+func unknownToken(name string) error {
+	return fault.New(fault.NotFound, "there is no token %s", fault.Quote(name)).WithHint("`aod token ls` lists them")
+}
+
+// List returns what is stored of each token, the oldest first, and when it was used last.
 func (t *Tokens) List() ([]Token, error) {
 	all, _, err := t.read()
+	for i := range all {
+		all[i].Used = t.uses.last(all[i])
+	}
 	return all, err
 }
+
+// Met notes that the holder of a grant asks for something. It is written within a minute while KeepUses goes on.
+func (t *Tokens) Met(g Grant) {
+	if g.Name != "" {
+		t.uses.note(g.Name, time.Now())
+	}
+}
+
+// KeepUses writes down which tokens are used, at most once a minute, until ctx ends.
+func (t *Tokens) KeepUses(ctx context.Context, logger *slog.Logger) { t.uses.keep(ctx, t.List, logger) }
 
 // Teams returns the teams that tokens name, but for DefaultTeam. A file that can't be read has none: nobody gets in
 // then.
@@ -149,7 +248,8 @@ func (t *Tokens) Teams() (names []string) {
 	return t.teams
 }
 
-// Find returns what the holder of a token may do, by the token's SHA-256, and whether there is such a token.
+// Find returns what the holder of a token may do, by the token's SHA-256, and whether there is such a token. The error
+// is an Unauthorized fault for one that has expired, or was replaced and has had its grace.
 func (t *Tokens) Find(of [sha256.Size]byte) (Grant, bool, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -157,7 +257,13 @@ func (t *Tokens) Find(of [sha256.Size]byte) (Grant, bool, error) {
 		return Grant{}, false, err
 	}
 	found, ok := t.byDigest[hex.EncodeToString(of[:])]
-	return found.Grant(), ok, nil
+	if !ok {
+		return Grant{}, false, nil
+	}
+	if err := found.check(time.Now()); err != nil {
+		return Grant{}, true, err
+	}
+	return found.Grant(), true, nil
 }
 
 // refresh reads the file again if it may have changed.
@@ -172,9 +278,12 @@ func (t *Tokens) refresh() error {
 	if err != nil {
 		return err
 	}
-	t.byDigest = make(map[string]Token, len(all))
+	t.byDigest = make(map[string]held, len(all))
 	for _, token := range all {
-		t.byDigest[token.SHA256] = token
+		t.byDigest[token.SHA256] = held{Token: token}
+		for _, e := range token.Earlier {
+			t.byDigest[e.SHA256] = held{token, e.Until}
+		}
 		for _, team := range token.Teams {
 			if team != DefaultTeam && !slices.Contains(t.teams, team) {
 				t.teams = append(t.teams, team)
@@ -205,6 +314,10 @@ func (t *Tokens) change(do func([]Token) ([]Token, error)) (err error) {
 		return err
 	}
 	raw, err := json.MarshalIndent(document{Tokens: all}, "", "  ")
+	if len(raw) >= maxFile { // it couldn't be read again
+		return fault.New(fault.TooLarge, "the tokens in %s would take more than %d MiB", t.path, maxFile>>20).
+			WithHint("remove those that nobody uses, or give them fewer units and teams")
+	}
 	if err == nil {
 		err = safefs.Replace(t.path, append(raw, '\n'), safefs.ReplaceOptions{Mode: 0o600, Synced: true})
 	}
@@ -253,6 +366,8 @@ func (t *Tokens) unwritable(err error) error {
 	return fault.Wrap(fault.Unavailable, err, "the tokens in %s can't be changed", t.path).
 		WithHint("is the data directory yours, and is there room on its disk?")
 }
+
+func newToken() string { return prefix + rand.Text() + rand.Text() }
 
 func digest(token string) string {
 	sum := sha256.Sum256([]byte(token))

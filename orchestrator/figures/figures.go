@@ -258,10 +258,7 @@ func (f *Figures) Usage(ctx context.Context, filter api.UsageFilter) ([]api.Usag
 		u := api.UsageSum{
 			Team: row.Team, Unit: row.Unit, Outcome: api.Outcome(row.Outcome), Model: row.Model,
 			Runs: row.Runs, WaitMS: row.Waited.Milliseconds(), RunMS: row.Worked.Milliseconds(),
-			Calls: row.Calls, Tokens: row.Tokens, Cost: api.Cost(row.Cost),
-		}
-		if row.MadeBy != "" {
-			u.Identity = api.IdentityOfToken(row.MadeBy)
+			Calls: row.Calls, Tokens: row.Tokens, Cost: api.Cost(row.Cost), Identity: api.IdentityOf(row.MadeBy),
 		}
 		if !row.Day.IsZero() {
 			u.Day = row.Day.Format(api.UsageDay)
