@@ -47,6 +47,7 @@ type Client struct {
 	Units     Units
 	Models    Models
 	News      News
+	Tokens    Tokens
 
 	conn *conn
 }
@@ -82,7 +83,7 @@ func over(c *conn) *Client {
 	return &Client{
 		Runs: Runs{c}, Files: Files{c}, Artifacts: Artifacts{c}, Changes: Changes{c}, Flows: Flows{c},
 		Questions: Questions{c}, Sessions: Sessions{c}, Schedules: Schedules{c}, Units: Units{c}, Models: Models{c},
-		News: News{c}, conn: c,
+		News: News{c}, Tokens: Tokens{c}, conn: c,
 	}
 }
 

@@ -78,8 +78,11 @@ func (f *Figures) Now(ctx context.Context) (metrics.Figures, error) {
 }
 
 // Whole reports whether the client of ctx may know how the whole server fares: everybody who may look, as long as there
-// are no teams, and then those alone who see what all have.
+// are no teams, and then those alone who see what all have. A token that is limited to units isn't among them.
 func (f *Figures) Whole(ctx context.Context) bool {
+	if len(access.ReachOf(ctx).Units) > 0 {
+		return access.Has(ctx, access.Metrics)
+	}
 	alone := f.opts.Teams == nil || len(f.opts.Teams()) == 0
 	return access.ReachOf(ctx).All || access.Has(ctx, access.Metrics) || alone && access.May(ctx, access.Read)
 }
@@ -154,6 +157,9 @@ func (f *Figures) unitStats(ctx context.Context, all *api.Stats) ([]api.UnitStat
 	}
 	units := []api.UnitStats{}
 	for name, states := range byUnit {
+		if !whole && access.CheckUnit(ctx, name) != nil {
+			continue
+		}
 		u := api.UnitStats{Unit: name, Live: states, Ended: map[api.Outcome]int64{}, Queued: waiting[name]}
 		f.opts.Recent.Figures(&u, team, f.opts.Queue.Lanes(name), now)
 		units = append(units, u)
@@ -192,7 +198,8 @@ func (f *Figures) PoolOf(ctx context.Context) api.PoolStats {
 	of := pool.Units
 	pool = api.PoolStats{Units: []api.PoolUnit{}}
 	for _, u := range of {
-		if prefix, _, _ := strings.Cut(u.Unit, "."); prefix == access.OwnerOf(ctx).Team {
+		prefix, _, _ := strings.Cut(u.Unit, ".")
+		if prefix == access.OwnerOf(ctx).Team && access.CheckUnit(ctx, u.Unit) == nil {
 			pool.Units = append(pool.Units, u)
 			pool.Waiting += len(u.Waiting)
 		}

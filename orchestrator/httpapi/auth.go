@@ -60,6 +60,9 @@ func (a authorizer) authorized(next echo.HandlerFunc) echo.HandlerFunc {
 		if err != nil && r.traits&open == 0 {
 			return err
 		}
+		if err == nil {
+			a.tokens.met(grant)
+		}
 		request = request.WithContext(a.known(request.Context(), grant))
 		c.SetRequest(request)
 		if r.traits&open == 0 {
@@ -198,6 +201,13 @@ func (a auth) grantOfDigest(token signins.Digest) (access.Grant, error) {
 			"makes others")
 }
 
+// met notes that the holder of a named token asks for something.
+func (a auth) met(grant access.Grant) {
+	if a.named != nil {
+		a.named.Met(grant)
+	}
+}
+
 // call is authorized for a call that doesn't come over HTTP: see API.Authorize.
 func (a authorizer) call(ctx context.Context, token string) (context.Context, error) {
 	if a.tokens.none {
@@ -215,6 +225,7 @@ func (a authorizer) call(ctx context.Context, token string) (context.Context, er
 	if err := a.withinRate(grant); err != nil {
 		return ctx, err
 	}
+	a.tokens.met(grant)
 	ctx = a.counting(a.known(ctx, grant), grant.Name)
 	if grant.Name != "" { // the server's own is never revoked
 		ctx, _ = watched(ctx, allowed) // it ends with the call

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"time"
 
 	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/internal/access"
 	"github.com/agent-on-demand/aod/orchestrator"
 	"github.com/agent-on-demand/aod/orchestrator/protocol/agents"
 	"github.com/agent-on-demand/aod/schemas"
@@ -169,6 +171,7 @@ func TestEveryRouteAnswersAsDocumented(t *testing.T) {
 			tasks := map[string]int{"submitted": 0, "working": 0, "completed": 1, "failed": 0, "canceled": 0}
 			return api.A2AStatus{Units: []string{}, Bindings: []string{"JSONRPC"}, Versions: []string{"1.0"}, Tasks: tasks}, nil
 		}
+		o.Tokens = access.NewTokens(filepath.Join(t.TempDir(), "tokens.json"))
 	})
 	s.addSizer()
 	record := s.run(`{"do":"files","say":"x"}`)
@@ -223,6 +226,11 @@ func TestEveryRouteAnswersAsDocumented(t *testing.T) {
 		{"GET", "/v1/usage?by=team,unit,day", "", nil},
 		{"GET", "/v1/audit?limit=1000", "", nil},
 		{"POST", "/v1/signin", "", nil},
+		{"GET", "/v1/whoami", "", nil},
+		{"POST", "/v1/tokens", `{"name":"ci","scopes":["run"],"units":["actor"],"rate":6,"runs":1,"expires":"90d"}`, nil},
+		{"POST", "/v1/tokens/ci/rotate", `{"grace":"1m"}`, nil},
+		{"GET", "/v1/tokens", "", nil},
+		{"DELETE", "/v1/tokens/ci", "", nil},
 		{"POST", "/v1/prune", `{"dry_run":true,"older_than":"1h","max_bytes":5}`, nil},
 	} {
 		a := s.do(c.method, c.path, c.body, c.headers...)

@@ -25,7 +25,7 @@ type route struct {
 	traits       traits
 }
 
-// public is the scope of a route that needs no token.
+// public is the scope of a route that any token may ask; with open, who has none may, too.
 const public access.Scope = ""
 
 // routes are the routes that are served, by method and pattern.
@@ -90,6 +90,7 @@ type handlers struct {
 	standard  standardHandlers
 	signins   signinHandlers
 	audit     auditHandlers
+	tokens    tokenHandlers
 }
 
 func newHandlers(svc *orchestrator.Service, opts Options) handlers {
@@ -112,6 +113,7 @@ func newHandlers(svc *orchestrator.Service, opts Options) handlers {
 		server:    serverHandlers{svc, schemas.OpenAPI(opts.Version), opts.Metrics, opts.A2A},
 		signins:   signinHandlers{svc.Signins, opts.NoAuth, opts.NoPage},
 		audit:     auditHandlers{svc.Audit},
+		tokens:    tokenHandlers{svc, opts.Tokens, opts.Version},
 		standard: standardHandlers{
 			svc, bodies, waits, hostFiles{opts.FileRoots, bodies, svc.Units}, opts.ExecuteProblems,
 		},
@@ -120,7 +122,8 @@ func newHandlers(svc *orchestrator.Service, opts Options) handlers {
 
 // table lists every route except those of the mounts.
 func (h handlers) table() []route {
-	return slices.Concat(h.ofRuns(), h.ofSessions(), h.ofSchedules(), h.ofUnits(), h.ofServer(), h.ofStandard())
+	return slices.Concat(h.ofRuns(), h.ofSessions(), h.ofSchedules(), h.ofUnits(), h.ofTokens(), h.ofServer(),
+		h.ofStandard())
 }
 
 func (h handlers) ofRuns() []route {
@@ -202,6 +205,16 @@ func (h handlers) ofUnits() []route {
 		{http.MethodGet, "/v1/units/:name/schema", access.Read, verbatim(h.svc.Units.Schema), 0},
 		{http.MethodGet, "/v1/units/:name/card", access.Read, verbatim(h.svc.Units.Card), slow},
 		{http.MethodPost, "/v1/au/:name", access.Run, about(knownName, h.aus.run), slow},
+	}
+}
+
+func (h handlers) ofTokens() []route {
+	return []route{
+		{http.MethodGet, "/v1/whoami", public, h.tokens.whoami, 0},
+		{http.MethodGet, "/v1/tokens", access.Admin, h.tokens.list, 0},
+		{http.MethodPost, "/v1/tokens", access.Admin, h.tokens.add, 0},
+		{http.MethodDelete, "/v1/tokens/:name", access.Admin, about(tokenName, h.tokens.remove), 0},
+		{http.MethodPost, "/v1/tokens/:name/rotate", access.Admin, about(tokenName, h.tokens.rotate), 0},
 	}
 }
 

@@ -18,10 +18,10 @@ import (
 	"github.com/agent-on-demand/aod/orchestrator/protocol/agents"
 )
 
-var scopeRow = regexp.MustCompile("(?m)^\\| (`(?:[A-Z]+ )?/[^|]*) \\| (read|run|upload|admin|metrics|none) \\|$")
+var scopeRow = regexp.MustCompile("(?m)^\\| (`(?:[A-Z]+ )?/[^|]*) \\| (read|run|upload|admin|metrics|any|none) \\|$")
 
-// guideScopes reads the guides' tables: the scope by "METHOD /path", "" where no token is
-// needed.
+// guideScopes reads the guides' tables: the scope by "METHOD /path", "" where any token will do, or
+// none is needed.
 func guideScopes(t *testing.T) map[string]access.Scope {
 	t.Helper()
 	api, err := os.ReadFile("../../docs/server-api.md")
@@ -31,7 +31,7 @@ func guideScopes(t *testing.T) map[string]access.Scope {
 	scopes := map[string]access.Scope{}
 	for _, row := range scopeRow.FindAllStringSubmatch(string(api)+string(a2a), -1) {
 		for route := range strings.SplitSeq(row[1], ", ") {
-			scopes[strings.Trim(route, "`")] = access.Scope(strings.TrimPrefix(row[2], "none"))
+			scopes[strings.Trim(route, "`")] = access.Scope(strings.TrimPrefix(strings.TrimPrefix(row[2], "none"), "any"))
 		}
 	}
 	return scopes

@@ -214,6 +214,9 @@ func (s *Sessions) Choose(ctx context.Context, id, name string) (*Session, *unit
 		return nil, nil, fault.New(fault.Conflict, "the session is one of %q, not of %q", row.Unit, name).
 			WithHint("begin a session with %q, or send the message to %q", name, row.Unit)
 	}
+	if err := access.CheckUnit(ctx, row.Unit); err != nil {
+		return nil, nil, err
+	}
 	if err := known.Takes(); err != nil {
 		return nil, nil, err
 	}

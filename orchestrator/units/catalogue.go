@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 
 	"github.com/agent-on-demand/aod/api"
@@ -84,6 +85,12 @@ func (c *Catalogue) Usable(ctx context.Context) (all []*unit.Unit, err error) {
 		}
 	}
 	return all, err
+}
+
+// Offered lists those of Usable that the client of ctx may know of.
+func (c *Catalogue) Offered(ctx context.Context) ([]*unit.Unit, error) {
+	all, err := c.Usable(ctx)
+	return slices.DeleteFunc(all, func(u *unit.Unit) bool { return !c.isShown(ctx, u) }), err
 }
 
 // Prune removes the versions that are neither current nor needed.

@@ -17,11 +17,14 @@ import (
 // team, whose name begins its own (TEAM.NAME) unless it is that of access.DefaultTeam. Inside of the team the rest of
 // the name is enough, where nothing else has it: what a directory holds always comes first.
 
-// Shown reports whether the client of ctx may know of a unit of a name that belongs to a team, "" for the operator's.
+// Shown reports whether the client of ctx may know of a unit of a name that belongs to a team, "" for the operator's. A
+// token that is limited to units knows of no others.
 func (r *Rules) Shown(ctx context.Context, name, team string) bool {
 	teams, all := access.UnitsOf(ctx)
 	shared := r.Settings[name].Teams
 	switch {
+	case access.CheckUnit(ctx, name) != nil:
+		return false
 	case all:
 		return true
 	case team != "":
@@ -48,7 +51,7 @@ func (n names) isShown(ctx context.Context, u *unit.Unit) bool {
 // anybody's.
 func (n names) isShownBroken(ctx context.Context, l registry.Listed) bool {
 	if l.Origin == "" {
-		return access.ReachOf(ctx).All
+		return access.ReachOf(ctx).All && access.CheckUnit(ctx, l.Name) == nil
 	}
 	return n.rules.Shown(ctx, l.Name, "")
 }
@@ -156,6 +159,9 @@ func (n names) toPut(ctx context.Context, name string) (full, team string, err e
 	}
 	full = api.InTeam(team, name)
 	if err := api.CheckUnitName(full); err != nil {
+		return "", "", err
+	}
+	if err := access.CheckUnit(ctx, full); err != nil {
 		return "", "", err
 	}
 	if team == access.DefaultTeam && prefix != name && n.isTeam(prefix) {

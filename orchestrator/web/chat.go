@@ -103,7 +103,7 @@ func (p chats) read(ctx context.Context, after int64) (list chatList, err error)
 
 // talkers are the units with which a session can be begun.
 func (p chats) talkers(ctx context.Context) (names []string, err error) {
-	all, err := p.svc.Units.Usable(ctx)
+	all, err := p.svc.Units.Offered(ctx)
 	for _, u := range all {
 		if p.svc.Sessions.Offers(u) {
 			names = append(names, u.Name)
@@ -125,7 +125,7 @@ func (p chats) exist(ctx context.Context) bool {
 	has := len(some.Sessions) > 0
 	if err == nil && !has {
 		var names []string
-		names, err = p.talkers(ctx)
+		names, err = p.talkers(access.WithServer(ctx))
 		has = len(names) > 0
 	}
 	if err != nil {

@@ -52,6 +52,11 @@ func TestTheMenuHasChatWhereAUnitHasSessions(t *testing.T) {
 func TestAChat(t *testing.T) {
 	t.Parallel()
 	p := newPage(t, talker).signIn()
+	narrow, err := p.tokens.Add(access.Grant{Name: "narrow", Scopes: []access.Scope{access.Read, access.Run}, Units: []string{"actor"}})
+	must(t, err)
+	p.post("/ui/login", "token", narrow).wants(t, 303)
+	p.get("/ui/chat").wants(t, 200, "There was no session yet").lacks(t, "talker")
+	p.signIn()
 	p.get("/ui/chat").wants(t, 200, "There was no session yet", "<option>talker").lacks(t, "<option>actor")
 	p.post("/ui/chat", "unit", "actor").wants(t, 409)
 	p.post("/ui/chat", "unit", "nobody").wants(t, 404)

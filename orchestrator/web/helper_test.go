@@ -70,6 +70,7 @@ type page struct {
 	web     *web.Page
 	api     *httpapi.API
 	tokens  *access.Tokens
+	file    string // in which they are
 	log     *testkit.Log
 	client  *http.Client
 	release chan struct{} // lets programs that wait go on: one by what is sent, all when it is closed
@@ -91,7 +92,8 @@ func newPage(t testing.TB, files ...map[string]string) *page {
 			p.write(name, content)
 		}
 	}
-	p.tokens = access.NewTokens(filepath.Join(t.TempDir(), "tokens.json"))
+	p.file = filepath.Join(t.TempDir(), "tokens.json")
+	p.tokens = access.NewTokens(p.file)
 	p.engine = enginetest.NewFake(p.act)
 	p.engine.AddImage(runtime.Image{ID: "sha256:base", Tags: []string{"base:1"}, Cmd: []string{"actor"}, OS: "linux", Arch: "amd64"})
 	p.client = p.newBrowser()

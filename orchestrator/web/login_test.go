@@ -10,6 +10,7 @@ import (
 
 	"github.com/agent-on-demand/aod/internal/access"
 	"github.com/agent-on-demand/aod/internal/testing/testkit"
+	"github.com/agent-on-demand/aod/internal/testing/trusted"
 )
 
 // cookieOf is the only cookie that an answer sets.
@@ -111,6 +112,14 @@ func TestASignInEndsWithItsToken(t *testing.T) {
 	if took := time.Since(began); err != nil || took > 10*time.Second || !strings.Contains(string(last), "revoked") {
 		t.Errorf("the stream ended after %v: %v, %s", took, err, last)
 	}
+}
+
+func TestASignInEndsWhenItsTokenExpires(t *testing.T) {
+	t.Parallel()
+	p := newPage(t).signIn(access.Read)
+	p.get("/ui/runs").wants(t, 200)
+	trusted.Expire(t, p.file, string(access.Read))
+	p.get("/ui/runs").leads(t, "./login?next=runs")
 }
 
 func TestSigningOut(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/internal/access"
 	"github.com/agent-on-demand/aod/orchestrator/store"
 )
 
@@ -53,6 +54,82 @@ func (s *Scheduler) Pause(ctx context.Context, name string, paused bool) (api.Sc
 		return api.Schedule{}, err
 	}
 	return s.Get(ctx, name)
+}
+
+// Give has the schedules that were made with a token, and of which the client of ctx may know, belong to another one.
+// It returns how many. Where that isn't one of a schedule's team, or may not run its unit, nothing changes, and the
+// error is a Conflict fault.
+func (s *Scheduler) Give(ctx context.Context, from string, to access.Grant) (n int, err error) {
+	given, err := s.madeWith(ctx, from)
+	if err != nil {
+		return 0, err
+	}
+	for _, row := range given {
+		if err := s.takes(ctx, to, row); err != nil {
+			return 0, err
+		}
+	}
+	for _, row := range given {
+		err := s.change(ctx, row.Name, func(p *planned, row store.Schedule) error {
+			return s.give(ctx, p, row, to.Name)
+		})
+		if fault.Is(err, fault.NotFound) {
+			continue // it was removed meanwhile
+		}
+		if err != nil {
+			return n, err
+		}
+		n++
+	}
+	return n, nil
+}
+
+// madeWith lists the schedules that were made with a token.
+func (s *Scheduler) madeWith(ctx context.Context, token string) (made []store.Schedule, err error) {
+	owned := store.OwnedFor(ctx)
+	owned.By = token
+	for before := int64(0); ; {
+		rows, err := s.store.Schedules.List(ctx, owned, before, 0)
+		if err != nil || len(rows) == 0 {
+			return made, err
+		}
+		made, before = append(made, rows...), rows[len(rows)-1].Seq
+	}
+}
+
+// takes returns a Conflict fault if the holder of a grant couldn't have made a schedule.
+func (s *Scheduler) takes(ctx context.Context, to access.Grant, row store.Schedule) error {
+	ctx = access.WithGrant(ctx, to)
+	_, err := to.In(row.Team)
+	if err == nil && access.CheckUnit(ctx, row.Unit) == nil && to.Allows(access.Run) == nil {
+		return nil
+	}
+	return fault.Wrap(fault.Conflict, err, "the token %q can't have the schedule %q of the team %s", to.Name, row.Name,
+		row.Team).WithHint("name one that may run its unit %q in that team", row.Unit)
+}
+
+// give has a schedule belong to a token. What is stored of its runs stays.
+func (s *Scheduler) give(ctx context.Context, p *planned, row store.Schedule, to string) error {
+	stored, err := readSchedule(row)
+	if err != nil {
+		return err
+	}
+	again, err := rowOf(row.Name, access.Owner{Team: row.Team, By: to}, stored.spec, stored.files)
+	if err != nil {
+		return err
+	}
+	row.Spec, row.MadeBy = again.Spec, to
+	if p != nil && p.until.After(row.Until) {
+		row.Until = p.until // it was looked at meanwhile
+	}
+	if _, err := s.store.Schedules.Put(ctx, row); err != nil {
+		return err
+	}
+	if p != nil {
+		s.table.serve(p, row.Unit, access.Owner{Team: row.Team, By: to})
+	}
+	s.logger.Info("schedule given", "schedule", row.Seq)
+	return nil
 }
 
 // change calls do while nothing else happens to a schedule. It is nil for one that can't be

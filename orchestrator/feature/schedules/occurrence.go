@@ -153,7 +153,7 @@ func (k keeper) start(ctx context.Context, p *planned, o store.Occurrence) (reco
 		return record, err
 	}
 	if by := access.OwnerOf(ctx); by.By == "" || by.Team != row.Team { // else it is that of whoever begins it by hand
-		ctx = access.WithOwner(ctx, stored.owner())
+		ctx = access.ForOwner(ctx, stored.owner())
 	}
 	ctx = context.WithValue(ctx, occurrenceKey{}, occurrence{p.name, o})
 	record, _, err = k.subs.Submit(ctx, stored.submission(p.plan, files))

@@ -167,7 +167,7 @@ func (s *Scheduler) check(
 		return nil, inThePast(spec)
 	}
 	of := storedSchedule{row: *row, spec: spec}
-	return plan, s.subs.Check(access.WithOwner(ctx, of.owner()), of.submission(plan, files))
+	return plan, s.subs.Check(access.ForOwner(ctx, of.owner()), of.submission(plan, files))
 }
 
 // inThePast is the fault of a schedule whose times have all passed.
