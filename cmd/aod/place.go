@@ -18,11 +18,14 @@ const (
 	// here is about this program, its machine or files that are named: AOD_SERVER is no matter,
 	// --server is a mistake.
 	here
+	// either asks the server that is named, and else works on what the one of this machine has.
+	either
 )
 
 // places are those of the commands, and of all that are below one.
 var places = map[string]place{
-	"token": atHome, "secret": atHome, "config": atHome, "backup": atHome, "restore": atHome,
+	"token":  either,
+	"secret": atHome, "config": atHome, "backup": atHome, "restore": atHome,
 	"build": atHome, "test": atHome, "shell": atHome, "au": atHome, "agent check": atHome,
 	"init": here, "validate": here, "flow schema": here, "check-agent": here, "doctor": here, "serve": here,
 	"version": here,
@@ -55,6 +58,8 @@ func checkPlace(cmd *cobra.Command, env *cli.Env) error {
 		return nil
 	case !byFlag && cmd.Flags().Changed("data"):
 		env.Server = ""
+		return nil
+	case at == either && !cmd.Flags().Changed("data"):
 		return nil
 	}
 	if own, err := env.LocalServer(); err == nil && cli.SameServer(own, env.Server) {

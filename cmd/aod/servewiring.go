@@ -127,9 +127,10 @@ func (a *app) newAPI(
 	}
 	tools := mcp.New(newMCPService(service, c),
 		mcp.Options{Sessions: c.MCPSessions, Version: versionText(), Logger: logger, Spans: true})
+	tokens := admin.NamedTokens(home(c))
 	mounts := append(agentMounts(service, c, logger), httpapi.Mount{Patterns: mcp.Patterns(), Handler: tools})
 	opts := httpapi.Options{
-		Token: token, Tokens: admin.NamedTokens(home(c)), NoAuth: c.NoAuth, Listen: c.Listen, Hosts: c.Hosts,
+		Token: token, Tokens: tokens, NoAuth: c.NoAuth, Listen: c.Listen, Hosts: c.Hosts,
 		Origins:     c.Origins,
 		UploadBytes: c.UploadLimit, PayloadBytes: c.PayloadLimit, Memory: service.Memory(), FileRoots: c.FileRoots,
 		ExecuteProblems: c.ExecuteErrors == config.AsProblem, NoPage: !hasPage,
@@ -153,8 +154,18 @@ func (a *app) newAPI(
 	if made.API, err = httpapi.New(service, opts); err != nil {
 		return served{}, nil, err
 	}
-	stopWatching := watchTools(ctx, tools)
-	return made, func() { stopWatching(); _ = tools.Close() }, nil // their clients have gone with the API
+	stopWatching, stopKeeping := watchTools(ctx, tools), keepUses(ctx, tokens, logger)
+	return made, func() { // their clients have gone with the API
+		stopWatching()
+		stopKeeping()
+		_ = tools.Close()
+	}, nil
+}
+
+// keepUses has it written down which tokens are used, until ctx ends or stop is called.
+func keepUses(ctx context.Context, tokens *access.Tokens, logger *slog.Logger) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	return cli.Beside(cancel, func() { tokens.KeepUses(ctx, logger) })
 }
 
 // watchTools has clients hear of changes of the units, until ctx ends or stop is called.

@@ -51,6 +51,13 @@ type refusal struct{ team, identity, address, verb, object, status string }
 // New returns the Log of a server.
 func New(opts Options) *Log { return &Log{opts: opts, refused: map[refusal]int64{}} }
 
+// Did stores what the client of ctx has done beside the database.
+func (l *Log) Did(ctx context.Context, verb, noun, object string) error {
+	return l.opts.Rows.Did(ctx, store.Audited{
+		Team: access.OwnerOf(ctx).Team, Verb: verb, Noun: noun, Object: object,
+	})
+}
+
 // Refused notes that the client of ctx was refused something, by the name of what was asked for, and the status.
 func (l *Log) Refused(ctx context.Context, verb, object, status string) {
 	identity, asked := access.Identity(ctx)

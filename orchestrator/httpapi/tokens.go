@@ -69,6 +69,7 @@ func (h tokenHandlers) add(c echo.Context) error {
 		return err
 	}
 	token, err := keeper.Add(grant)
+	err = h.did(c.Request().Context(), err, "add", grant.Name)
 	return secret(c, http.StatusCreated, token, err)
 }
 
@@ -101,6 +102,7 @@ func (h tokenHandlers) rotate(c echo.Context, name string) error {
 		return err
 	}
 	token, err := keeper.Rotate(name, grace)
+	err = h.did(c.Request().Context(), err, "rotate", name)
 	return secret(c, http.StatusOK, token, err)
 }
 
@@ -125,7 +127,15 @@ func (h tokenHandlers) remove(c echo.Context, name string) error {
 			return err
 		}
 	}
-	return replied(c, removed, keeper.Remove(name))
+	return replied(c, removed, h.did(ctx, keeper.Remove(name), "remove", name))
+}
+
+// did has the audit know of a change, unless that failed.
+func (h tokenHandlers) did(ctx context.Context, err error, verb, name string) error {
+	if err != nil {
+		return err
+	}
+	return h.svc.Audit.Did(ctx, verb, "token", name)
 }
 
 // give has the schedules of one token belong to another one.

@@ -57,7 +57,9 @@ func (s *Usages) Sums(ctx context.Context, f UsageFilter) ([]Usage, error) {
 		c.add("outcome <> ''")
 	}
 	var groups []string
-	columns := map[string]string{"team": "''", "made_by": "''", "unit": "''", "outcome": "''", "model": "''", "day": "0"}
+	columns := map[string]string{
+		"team": "''", "made_by": "''", "unit": "''", "outcome": "''", "model": "''", "day": "0",
+	}
 	for _, by := range f.By {
 		column, known := usageColumns[by]
 		if !known {

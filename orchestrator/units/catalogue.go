@@ -90,7 +90,7 @@ func (c *Catalogue) Usable(ctx context.Context) (all []*unit.Unit, err error) {
 // Offered lists those of Usable that the client of ctx may know of.
 func (c *Catalogue) Offered(ctx context.Context) ([]*unit.Unit, error) {
 	all, err := c.Usable(ctx)
-	return slices.DeleteFunc(all, func(u *unit.Unit) bool { return !c.isShown(ctx, u) }), err
+	return slices.DeleteFunc(all, func(u *unit.Unit) bool { return !c.names.isShown(ctx, u) }), err
 }
 
 // Prune removes the versions that are neither current nor needed.

@@ -118,7 +118,7 @@ func (p accounts) table(w http.ResponseWriter, r *request) error {
 		_ = out.Write(append(cells, row.Cost.String()))
 	}
 	out.Flush()
-	return nil //nolint:nilerr // the browser may have gone
+	return nil // the browser may have gone
 }
 
 // cellOf is a text that a program for tables takes for a text, and for no formula.

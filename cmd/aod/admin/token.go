@@ -16,7 +16,6 @@ import (
 	"github.com/agent-on-demand/aod/cmd/aod/cli"
 	"github.com/agent-on-demand/aod/cmd/aod/ui"
 	"github.com/agent-on-demand/aod/internal/access"
-	"github.com/agent-on-demand/aod/orchestrator/audit"
 	"github.com/agent-on-demand/aod/orchestrator/layout"
 )
 
@@ -29,145 +28,177 @@ func NamedTokens(home string) *access.Tokens {
 func TokenCommand(env *cli.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "token",
-		Short: "Make and revoke tokens with names, which allow a part of what a server does",
-		Long: `Make and revoke tokens with names for the server whose data directory is --data. A server
-that runs sees each change with the next request, and ends what is open within some seconds.
-What is stored of a token is its digest.
+		Short: "Make, rotate and revoke tokens with names, which allow a part of what a server does",
+		Long: `Make, rotate and revoke tokens with names: for the server that --server or AOD_SERVER names
+by its API, as an administrator, else for the one whose data directory is --data, in its file. A
+server that runs sees each change with the next request, and ends what is open within some
+seconds. What is stored of a token is its digest.
 
 A token has scopes: read (runs, units, figures), run (begin and end runs, answer questions),
 upload (bring, set back and remove units), metrics (/metrics alone, of all teams), admin
 (everything). None of the first three is part of another. It may have limits: --rate of
-requests in a minute, --runs that go on at once; what goes beyond is refused with 429.
+requests in a minute, --runs that go on at once; what goes beyond is refused with 429. It may
+be limited to --unit: it knows of no others. It may expire.
 
 With --team it is one of a team: what is made with it belongs to that, and it sees nothing of
 other teams. Without, it belongs to the team "default", and with admin it is for the whole server.`,
-		Example: "  aod token add ci --scope run,read\n  aod token add partner --scope run --rate 60 --runs 5\n" +
-			"  aod token add ada --team research --scope run,read,upload\n  aod token ls\n  aod token rm ci --stop",
-		Args: cli.Exactly(0, "add, ls or rm"),
+		Example: "  aod token add ci --scope run,read --expires 90d\n" +
+			"  aod token add partner --scope run --unit summary --rate 60 --runs 5\n" +
+			"  aod token add ada --team research --scope run,read,upload\n  aod token ls\n" +
+			"  aod token rotate ci --grace 24h\n  aod token rm ci --stop",
+		Args: cli.Exactly(0, "add, ls, rotate or rm"),
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(tokenAddCommand(env), tokenListCommand(env), tokenRemoveCommand(env))
+	cmd.AddCommand(tokenAddCommand(env), tokenListCommand(env), tokenRotateCommand(env), tokenRemoveCommand(env))
 	return cmd
 }
 
 func tokenAddCommand(env *cli.Env) *cobra.Command {
-	var scopes []string
-	var grant access.Grant
+	var asked api.TokenRequest
 	cmd := &cobra.Command{
 		Use:   "add NAME",
 		Short: "Make a token and print it: it can't be read again",
 		Example: "  aod token add ci --scope run,read >ci.token\n  AOD_TOKEN=$(cat ci.token) aod ps --server " +
 			"http://127.0.0.1:7070",
 		Args: cli.Exactly(1, "a name for the token"),
-		RunE: func(_ *cobra.Command, args []string) error {
-			grant.Name = args[0]
-			if len(scopes) > 0 {
-				var err error
-				if grant.Scopes, err = access.ParseScopes(scopes); err != nil {
-					return err
-				}
-			}
-			token, err := NamedTokens(env.Home()).Add(grant)
-			if err == nil {
-				err = audit.Leave(env.Home(), "add", "token", grant.Name, scopesText(grant.Scopes))
-			}
+		RunE: func(cmd *cobra.Command, args []string) error {
+			asked.Name = args[0]
+			all, _, err := tokensOf(env)
 			if err != nil {
 				return err
 			}
-			env.Out.Line("%s", token)
-			return nil
+			token, err := all.Add(cmd.Context(), asked)
+			return printed(env, token, err)
 		},
 	}
-	cmd.Flags().StringSliceVar(&scopes, "scope", nil, "read, run, upload, admin or metrics; several with commas")
-	cmd.Flags().StringSliceVar(&grant.Teams, "team", nil,
+	cmd.Flags().StringSliceVar(&asked.Scopes, "scope", nil, "read, run, upload, admin or metrics; several with commas")
+	cmd.Flags().StringSliceVar(&asked.Teams, "team", nil,
 		"the team that owns what is made with it; several with commas, of which the first owns that")
-	cmd.Flags().IntVar(&grant.Limits.Rate, "rate", 0, "the most requests in a minute; no limit by default")
-	cmd.Flags().IntVar(&grant.Limits.Runs, "runs", 0, "the most runs that go on or wait at once; no limit by default")
+	cmd.Flags().StringSliceVar(&asked.Units, "unit", nil,
+		"the unit that it may use; several with commas; all by default")
+	cmd.Flags().StringVar(&asked.Expires, "expires", "",
+		"when it expires: 90d, 12h, 2027-01-31 (at 0:00 UTC) or 2027-01-31T12:00:00Z; never by default")
+	cmd.Flags().IntVar(&asked.Rate, "rate", 0, "the most requests in a minute; no limit by default")
+	cmd.Flags().IntVar(&asked.Runs, "runs", 0, "the most runs that go on or wait at once; no limit by default")
+	return cmd
+}
+
+// printed prints a token that was made.
+func printed(env *cli.Env, token string, err error) error {
+	if err == nil {
+		env.Out.Line("%s", token)
+	}
+	return err
+}
+
+func tokenRotateCommand(env *cli.Env) *cobra.Command {
+	var grace string
+	cmd := &cobra.Command{
+		Use:   "rotate NAME",
+		Short: "Make another token in place of one, and print it",
+		Long: `Make another token under the name of one, with its scopes, teams, units, limits and end, and
+print it. The earlier one is good until the grace is over. What was made with it belongs to the
+name, and so to the new one.`,
+		Example: "  aod token rotate ci >ci.token\n  aod token rotate ci --grace 0 >ci.token",
+		Args:    cli.Exactly(1, "the name of a token"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			all, _, err := tokensOf(env)
+			if err != nil {
+				return err
+			}
+			token, err := all.Rotate(cmd.Context(), args[0], grace)
+			return printed(env, token, err)
+		},
+	}
+	cmd.Flags().StringVar(&grace, "grace", "1h",
+		"how long the earlier one is good; 0 ends it at once, with all that came before it")
 	return cmd
 }
 
 func tokenListCommand(env *cli.Env) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use:     "ls",
-		Short:   "List the tokens with names",
+		Use:   "ls",
+		Short: "List the tokens with names",
+		Long: `List the tokens with names. When one was used last is known to the minute; a server that runs
+writes it down once in a minute.`,
 		Example: "  aod token ls",
 		Args:    cli.Exactly(0, "nothing but flags"),
-		RunE: func(*cobra.Command, []string) error {
-			all, err := NamedTokens(env.Home()).List()
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			of, _, err := tokensOf(env)
 			if err != nil {
 				return err
 			}
-			var tokens []listedToken
-			for _, token := range all {
-				tokens = append(tokens, listedToken{token.Name, token.Scopes, token.Teams, token.Created, token.Limits})
+			all, err := of.List(cmd.Context())
+			if err != nil {
+				return err
 			}
-			return cli.Table(env, cli.All(tokens), asJSON, "", []string{"NAME", "SCOPES", "TEAM", "LIMITS", "CREATED"},
-				func(t listedToken) []string {
-					team := cmp.Or(strings.Join(t.Teams, ","), "-")
-					return []string{t.Name, scopesText(t.Scopes), team, limitsText(t.Limits), ui.Time(t.Created)}
-				})
+			titles := []string{"NAME", "SCOPES", "TEAM", "UNITS", "LIMITS", "CREATED", "EXPIRES", "LAST USED"}
+			return cli.Table(env, cli.All(all), asJSON, "", titles, func(t api.Token) []string {
+				return []string{
+					t.Name, strings.Join(t.Scopes, ","), cmp.Or(strings.Join(t.Teams, ","), "-"),
+					cmp.Or(strings.Join(t.Units, ","), "-"), limitsText(t.TokenGrant), minute(&t.CreatedAt, "-"),
+					minute(t.ExpiresAt, "never"), minute(t.LastUsedAt, "never"),
+				}
+			})
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON object a token")
 	return cmd
 }
 
-// listedToken is a line of the list as JSON.
-type listedToken struct {
-	Name    string         `json:"name"`
-	Scopes  []access.Scope `json:"scopes"`
-	Teams   []string       `json:"teams,omitempty"`
-	Created time.Time      `json:"created_at"`
-	access.Limits
+// minute writes a time to the minute; none is what stands for nil.
+func minute(t *time.Time, none string) string {
+	if t == nil {
+		return none
+	}
+	return t.Local().Format("2006-01-02 15:04")
 }
 
 // limitsText is what a token is limited to: "60/min, 5 runs", or "-".
-func limitsText(l access.Limits) string {
+func limitsText(g api.TokenGrant) string {
 	var parts []string
-	if l.Rate > 0 {
-		parts = append(parts, strconv.Itoa(l.Rate)+"/min")
+	if g.Rate > 0 {
+		parts = append(parts, strconv.Itoa(g.Rate)+"/min")
 	}
-	if l.Runs > 0 {
-		parts = append(parts, ui.Plural(l.Runs, "run"))
+	if g.Runs > 0 {
+		parts = append(parts, ui.Plural(g.Runs, "run"))
 	}
 	return cmp.Or(strings.Join(parts, ", "), "-")
 }
 
-func scopesText(scopes []access.Scope) string {
-	var names []string
-	for _, scope := range scopes {
-		names = append(names, string(scope))
-	}
-	return strings.Join(names, ",")
-}
-
 func tokenRemoveCommand(env *cli.Env) *cobra.Command {
 	var stop bool
+	var give string
 	cmd := &cobra.Command{
 		Use:   "rm NAME",
 		Short: "Revoke a token, and stop what was made with it",
 		Long: `Revoke a token. Its next request is refused, and a server that runs ends the streams that are
 open with it within some seconds. Its runs, sessions and schedules go on: those are counted, and
 --stop ends the runs, closes the sessions and pauses the schedules, also of one that was revoked
-before.`,
-		Example: "  aod token rm ci\n  aod token rm ci --stop",
+before. --give has its schedules belong to another token, which runs them from then on.`,
+		Example: "  aod token rm ci\n  aod token rm ci --stop\n  aod token rm ada --give bob",
 		Args:    cli.Exactly(1, "the name of a token"),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			err := NamedTokens(env.Home()).Remove(args[0])
-			if err != nil && (!stop || !fault.Is(err, fault.NotFound)) {
+			all, server, err := tokensOf(env)
+			if err != nil {
+				return err
+			}
+			removed, err := all.Remove(cmd.Context(), args[0], give)
+			if err != nil && (!stop || give != "" || !fault.Is(err, fault.NotFound)) {
 				return err
 			}
 			if err == nil {
 				env.Note("%s is revoked", ui.Printable(args[0]))
-				if err := audit.Leave(env.Home(), "remove", "token", args[0], ""); err != nil {
-					return err
-				}
 			}
-			return leftBy(cmd.Context(), env, args[0], stop)
+			if give != "" && err == nil {
+				env.Note("%s given to %s", ui.Plural(removed.Given, "schedule"), ui.Printable(give))
+			}
+			return leftBy(cmd.Context(), env, server, args[0], stop)
 		},
 	}
 	cmd.Flags().BoolVar(&stop, "stop", false, "end its runs, close its sessions and pause its schedules")
+	cmd.Flags().StringVar(&give, "give", "", "the name of the token to which its schedules go")
 	return cmd
 }
 
@@ -189,9 +220,12 @@ func (l leftovers) text() string {
 	return strings.Join(parts, ", ")
 }
 
-// leftBy tells what goes on that was made with a revoked token, and stops it.
-func leftBy(ctx context.Context, env *cli.Env, name string, stop bool) error {
-	server, err := env.ConnectHere()
+// leftBy tells what goes on that was made with a revoked token, and stops it; without a server that is named at the one
+// of the data directory.
+func leftBy(ctx context.Context, env *cli.Env, server *client.Client, name string, stop bool) (err error) {
+	if server == nil {
+		server, err = env.ConnectHere()
+	}
 	if fault.Is(err, fault.Unavailable) && !stop {
 		env.Note("no server runs here: what was made with it goes on when one does, unless --stop stops it then")
 		return nil

@@ -52,7 +52,8 @@ a team is told of that.`,
 
 func usageCells(by []string, u api.UsageSum) []string {
 	groups := map[string]string{
-		"team": u.Team, "identity": u.Identity, "unit": u.Unit, "outcome": string(u.Outcome), "model": u.Model, "day": u.Day,
+		"team": u.Team, "identity": u.Identity, "unit": u.Unit, "outcome": string(u.Outcome), "model": u.Model,
+		"day": u.Day,
 	}
 	var cells []string
 	for _, name := range by {

@@ -337,7 +337,7 @@ func (u *UnitConfig) turns() []setting {
 				"says by default",
 		},
 		{"may_call", unitNames(&u.MayCall), "", "units that it may call beside those of tools.yaml"},
-		{"teams", teamNames(&u.Teams), "", "teams that may run it: an upload beside its own; a directory's by default all"},
+		{"teams", teamNames(&u.Teams), "", "teams that may run it: an upload beside its own; of a directory all"},
 		{"may_not_call", unitNames(&u.MayNotCall), "", "units that it may not call, whatever tools.yaml says"},
 		{
 			"timeout",
