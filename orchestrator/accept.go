@@ -153,7 +153,7 @@ func (l *loop) admitRun(ctx context.Context, asked admission) (*job, error) {
 		l.metrics.RunRefused(asked.Unit.Name)
 		return nil, err
 	}
-	l.warnOfWait(j)
+	l.warnOfWait(ctx, j)
 	if err := l.jobs.admit(j, access.MostRuns(ctx)); err != nil {
 		j.leaveSlot()
 		return nil, err

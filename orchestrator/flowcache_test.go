@@ -9,7 +9,9 @@ import (
 	"github.com/agent-on-demand/aod/internal/testing/trusted"
 
 	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/internal/access"
 	"github.com/agent-on-demand/aod/orchestrator/records"
+	"github.com/agent-on-demand/aod/orchestrator/spool"
 )
 
 const cachedGraph = `
@@ -77,6 +79,20 @@ func TestASuccessIsTakenAgain(t *testing.T) {
 		write(t, filepath.Join(w.opts.Sources[0], "worker", "agent.yaml"), "name: worker\nlimits: {timeout: 21s}\n")
 		if r := run(map[string]any{"mark": "x"}); r.Outcome != api.Success || w.starts("x") != 3 {
 			t.Errorf("%d starts: %s", w.starts("x"), show(r))
+		}
+	})
+	t.Run("nor that of another team", func(t *testing.T) {
+		before := w.starts("x")
+		ctx := access.WithGrant(t.Context(), access.Grant{Name: "a", Scopes: []access.Scope{access.Run}, Teams: []string{"a"}})
+		for range 2 { // the second one takes that of the first
+			record, _, err := w.service.Submit(ctx, spool.Submission{Unit: "f", Input: []byte(`{"mark":"x"}`)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			w.await(record.ID)
+		}
+		if started := w.starts("x") - before; started != 1 {
+			t.Errorf("%d starts", started)
 		}
 	})
 }

@@ -110,7 +110,7 @@ func NewService(opts Options) (_ *Service, err error) {
 	}
 	s.Retention.Compact()
 	if err := s.initFeatures(feature.Process{
-		Library: s.Files, Gate: s, Units: s.Units, Submissions: s,
+		Library: s.Files, Gate: s, Units: s.Units, Submissions: s, Teams: s.opts.Teams,
 	}); err != nil {
 		return nil, err
 	}
@@ -287,7 +287,7 @@ type world struct{ *Service }
 
 // Units implements run.World.
 func (w world) Units(ctx context.Context) []*unit.Unit {
-	all, _ := w.Service.Units.Usable(ctx) // an error comes with the end of ctx
+	all, _ := w.Service.Units.Usable(access.WithServer(ctx)) // an error comes with the end of ctx
 	return all
 }
 

@@ -130,6 +130,7 @@ type Process struct {
 	Gate        Gate
 	Units       run.Units
 	Submissions Submissions
+	Teams       func() []string // that there are beside the default one; nil: there are none
 }
 
 // ModelCalls keeps the books of runs: each request for a model that may cost something.

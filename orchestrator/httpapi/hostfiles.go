@@ -15,6 +15,7 @@ import (
 
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/capsule/contract"
+	"github.com/agent-on-demand/aod/internal/access"
 	"github.com/agent-on-demand/aod/internal/safefs"
 	"github.com/agent-on-demand/aod/orchestrator/spool"
 )
@@ -33,6 +34,7 @@ type hostFiles struct {
 	bodies bodies
 	units  interface {
 		Schema(ctx context.Context, unit string) ([]byte, error)
+		HaveTeams() bool
 	}
 }
 
@@ -51,6 +53,10 @@ func (h hostFiles) take(c echo.Context, asked execution) (*spool.Spool, error) {
 	files, err := hostFilesOf(known.Input, asked)
 	if err != nil || len(files) == 0 {
 		return nil, err
+	}
+	if h.units.HaveTeams() && !access.ReachOf(c.Request().Context()).All { // a path says nothing of whose a file is
+		return nil, fault.New(fault.Forbidden, "the file for %q may not be taken from this host", files[0].label).
+			WithHint("this server has teams, and the files of its host are nobody's: send the file with POST /v1/runs")
 	}
 	copies, err := h.bodies.spools.NewSpool()
 	if err != nil {

@@ -32,6 +32,7 @@ func (h runHandlers) list(c echo.Context) error {
 	if q.err != nil {
 		return q.err
 	}
+	filter.Unit = h.svc.Units.FullName(c.Request().Context(), filter.Unit)
 	page, err := h.svc.Runs.List(c.Request().Context(), filter)
 	if err != nil {
 		return err
@@ -50,6 +51,7 @@ func (h runHandlers) facet(c echo.Context) error {
 	if q.err != nil {
 		return q.err
 	}
+	filter.Unit = h.svc.Units.FullName(c.Request().Context(), filter.Unit)
 	facet, err := h.svc.Figures.Facet(c.Request().Context(), filter, by)
 	return replied(c, facet, err)
 }

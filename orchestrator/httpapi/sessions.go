@@ -82,6 +82,7 @@ func (h sessionHandlers) list(c echo.Context) error {
 	if q.err != nil {
 		return q.err
 	}
+	filter.Unit = h.svc.Units.FullName(c.Request().Context(), filter.Unit)
 	page, err := h.svc.Sessions.List(c.Request().Context(), filter)
 	return replied(c, page, err)
 }

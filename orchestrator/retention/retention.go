@@ -277,6 +277,6 @@ func (r *Retention) pruneImages(ctx context.Context, dryRun bool) (total int, er
 // unitsInUse returns the units that can be run, and those of live runs, in their versions.
 func (r *Retention) unitsInUse(ctx context.Context) ([]*unit.Unit, error) {
 	_, all := r.opts.InUse()
-	usable, err := r.opts.Units.Usable(ctx)
+	usable, err := r.opts.Units.Usable(access.WithServer(ctx))
 	return append(all, usable...), err
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/agent-on-demand/aod/capsule/unit"
+	"github.com/agent-on-demand/aod/internal/access"
 )
 
 // callersFresh is how long is believed who calls whom: to look at every file of every unit takes milliseconds.
@@ -25,7 +26,7 @@ func (c *Catalogue) callersOf(ctx context.Context, name string) (names []string,
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.read.IsZero() || time.Since(k.read) > callersFresh {
-		all, err := c.Usable(ctx)
+		all, err := c.Usable(access.WithServer(ctx))
 		if err != nil {
 			return nil, err
 		}

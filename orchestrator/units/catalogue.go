@@ -76,11 +76,11 @@ func (c *Catalogue) Version(ctx context.Context, name, version string) (*unit.Un
 	return c.registry.Version(ctx, name, version)
 }
 
-// Usable lists the units that can be run.
+// Usable lists the units that the client of ctx may know of and that can be run.
 func (c *Catalogue) Usable(ctx context.Context) (all []*unit.Unit, err error) {
 	listed, err := c.registry.List(ctx)
 	for _, l := range listed {
-		if l.Unit != nil {
+		if l.Unit != nil && c.isShown(ctx, l.Unit) {
 			all = append(all, l.Unit)
 		}
 	}

@@ -296,13 +296,17 @@ const namedRuns = 5
 // hasRuns names the runs that the client of ctx may know of.
 func hasRuns(ctx context.Context, name string, live []Live) error {
 	var ids []string
+	own := 0
 	for _, l := range live {
-		if len(ids) < namedRuns && access.Sees(ctx, l.Owner) {
+		if !access.Sees(ctx, l.Owner) {
+			continue
+		}
+		if own++; own <= namedRuns {
 			ids = append(ids, l.ID)
 		}
 	}
 	listed := cmp.Or(strings.Join(ids, ", "), "those of others")
-	if more := len(live) - len(ids); more > 0 && len(ids) > 0 {
+	if more := own - len(ids); more > 0 {
 		return fault.New(fault.Conflict, "the unit %s has runs that go on or wait: %s and %d more", name, listed, more).
 			WithHint(hasRunsHint, name)
 	}

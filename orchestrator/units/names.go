@@ -101,6 +101,32 @@ func (n names) known(ctx context.Context, name string) (string, error) {
 	return full, err
 }
 
+// FullName returns the name of the unit that the client of ctx means by one, or the name itself where there is none:
+// the operator's rules go by it.
+func (c *Catalogue) FullName(ctx context.Context, name string) string {
+	if len(access.NamesOf(ctx, name)) > 1 {
+		if full, err := c.known(ctx, name); err == nil {
+			return full
+		}
+	}
+	return name
+}
+
+// Hides reports whether the client of ctx may not know that there is a unit of a name, or was.
+func (c *Catalogue) Hides(ctx context.Context, name string) bool {
+	if access.ReachOf(ctx).All {
+		return false
+	}
+	if u, err := c.registry.Get(ctx, name); err == nil {
+		return !c.isShown(ctx, u)
+	}
+	kept, _ := c.registry.Versions(ctx, name)
+	return len(kept) > 0 && !c.opts.Rules.Shown(ctx, name, kept[0].Team)
+}
+
+// HaveTeams reports whether there are teams beside the default one.
+func (c *Catalogue) HaveTeams() bool { return c.opts.Teams != nil && len(c.opts.Teams()) > 0 }
+
 // version returns a version of the unit that the client of ctx means.
 func (n names) version(ctx context.Context, name, version string) (*unit.Unit, error) {
 	full, err := n.known(ctx, name)
