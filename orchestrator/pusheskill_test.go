@@ -86,7 +86,7 @@ func TestNoKillLosesADelivery(t *testing.T) {
 	done := make(chan struct{})
 	go func() { defer close(done); deliverFrom(ctx, db, strconv.Itoa(kills)) }()
 	t.Cleanup(func() { stop(); <-done })
-	within(t, func() bool { n, err := db.Pushes.Backlog(ctx); return err == nil && n == 0 }, func() string { return "something waits for ever" })
+	within(t, func() bool { n, err := db.Pushes.Backlog(ctx, store.Owned{}); return err == nil && n == 0 }, func() string { return "something waits for ever" })
 	for i, id := range ids {
 		wantAllInOrder(t, h.told("/"+strconv.Itoa(i)), id, events)
 		all, err := db.Pushes.List(ctx, id)

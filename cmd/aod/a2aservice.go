@@ -27,7 +27,12 @@ type a2aService struct {
 }
 
 // Admits implements a2a.Service.
-func (s a2aService) Admits(ctx context.Context, unit string) error { return s.rules.admits(ctx, unit) }
+func (s a2aService) Admits(ctx context.Context, unit string) error {
+	if s.Service.Units.Hides(ctx, unit) {
+		return nil // as of a unit that isn't there
+	}
+	return s.rules.admits(ctx, s.FullName(ctx, unit))
+}
 
 // Units implements a2a.Service.
 func (s a2aService) Units(ctx context.Context) ([]api.Unit, error) {
@@ -47,7 +52,7 @@ func (s a2aService) Session(ctx context.Context, id string) (api.Session, error)
 
 // Agent implements a2a.Service.
 func (s a2aService) Agent(ctx context.Context, name string) (a2a.Agent, error) {
-	if err := s.rules.shows(ctx, name); err != nil {
+	if err := s.rules.shows(ctx, s.FullName(ctx, name)); err != nil {
 		return a2a.Agent{}, err
 	}
 	terms, err := s.Service.Units.Terms(ctx, name)
@@ -105,7 +110,8 @@ func (s a2aService) OpenArtifact(ctx context.Context, run, artifact, name string
 const a2aBody = 32 << 20
 
 func a2aOptions(
-	c *config.Config, authorize func(context.Context, string) (context.Context, error), logger *slog.Logger,
+	c *config.Config, authorize func(ctx context.Context, token, team string) (context.Context, error),
+	logger *slog.Logger,
 ) a2a.Options {
 	return a2a.Options{
 		Root: c.A2A.Root, Header: a2aHeader(c), NoAuth: c.NoAuth,

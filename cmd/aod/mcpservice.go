@@ -19,6 +19,7 @@ import (
 	"github.com/agent-on-demand/aod/cmd/aod/config"
 	"github.com/agent-on-demand/aod/cmd/aod/lookup"
 	"github.com/agent-on-demand/aod/cmd/aod/runflags"
+	"github.com/agent-on-demand/aod/internal/access"
 	"github.com/agent-on-demand/aod/orchestrator"
 	"github.com/agent-on-demand/aod/orchestrator/protocol/mcp"
 	"github.com/agent-on-demand/aod/orchestrator/questions"
@@ -86,7 +87,7 @@ func (s mcpService) receive(files []mcp.File) (*spool.Spool, error) {
 func (a *app) ownUnits(
 	cmd *cobra.Command, flags runflags.Sources, logger *slog.Logger, do func(context.Context, mcp.Service) error,
 ) error {
-	ctx := cmd.Context()
+	ctx := access.WithServer(cmd.Context()) // whose command it is has all that it makes
 	c, err := config.Load(config.Options{Flags: cmd.Flags(), Getenv: os.Getenv, Data: cli.DefaultData()})
 	if err != nil {
 		return err

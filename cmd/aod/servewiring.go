@@ -125,7 +125,7 @@ func (a *app) newAPI(
 			return served{}, nil, err
 		}
 	}
-	tools := mcp.New(newMCPService(service, c),
+	tools := mcp.NewViews(newMCPService(service, c), access.ViewOf,
 		mcp.Options{Sessions: c.MCPSessions, Version: versionText(), Logger: logger, Spans: true})
 	tokens := admin.NamedTokens(home(c))
 	mounts := append(agentMounts(service, c, logger), httpapi.Mount{Patterns: mcp.Patterns(), Handler: tools})
@@ -138,8 +138,8 @@ func (a *app) newAPI(
 	}
 	if c.A2A.Enabled {
 		//nolint:gocritic // it isn't made yet
-		authorize := func(ctx context.Context, token string) (context.Context, error) {
-			return made.Authorize(ctx, token)
+		authorize := func(ctx context.Context, token, team string) (context.Context, error) {
+			return made.Authorize(ctx, token, team)
 		}
 		made.agents = newAgents(service, c, a2aOptions(c, authorize, logger))
 		mounts, opts.A2A = append(mounts, a2aMounts(made.agents, c)...), made.agents.Status
@@ -154,7 +154,7 @@ func (a *app) newAPI(
 	if made.API, err = httpapi.New(service, opts); err != nil {
 		return served{}, nil, err
 	}
-	stopWatching, stopKeeping := watchTools(ctx, tools), keepUses(ctx, tokens, logger)
+	stopWatching, stopKeeping := watchTools(access.WithServer(ctx), tools), keepUses(ctx, tokens, logger)
 	return made, func() { // their clients have gone with the API
 		stopWatching()
 		stopKeeping()
@@ -169,7 +169,7 @@ func keepUses(ctx context.Context, tokens *access.Tokens, logger *slog.Logger) (
 }
 
 // watchTools has clients hear of changes of the units, until ctx ends or stop is called.
-func watchTools(ctx context.Context, tools *mcp.Server) (stop func()) {
+func watchTools(ctx context.Context, tools *mcp.Views) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	return cli.Beside(cancel, func() { tools.Watch(ctx) })
 }
@@ -201,6 +201,11 @@ func (f face) Units(ctx context.Context) ([]api.Unit, error) { return f.Service.
 // Schema returns a unit's schema.json, or a NotFound fault.
 func (f face) Schema(ctx context.Context, name string) ([]byte, error) {
 	return f.Service.Units.Schema(ctx, name)
+}
+
+// FullName returns the name of the unit that the client of ctx means by one; the name itself, where there is none.
+func (f face) FullName(ctx context.Context, name string) string {
+	return f.Service.Units.FullName(ctx, name)
 }
 
 // reader returns a file that was opened, as an interface: nil where it wasn't.

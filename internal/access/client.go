@@ -152,6 +152,14 @@ func CheckUnit(ctx context.Context, name string) error {
 		WithHint("it is limited to %s", strings.Join(allowed, ", "))
 }
 
+// ViewOf returns a text that tells apart of which units clients may know, and what has another context be one of the
+// same client: by it the server looks for those who listen after their request.
+func ViewOf(ctx context.Context) (key string, in func(context.Context) context.Context) {
+	c := clientOf(ctx)
+	teams, all := UnitsOf(ctx)
+	return fmt.Sprintf("%t %q %q", all, teams, c.reach.Units), func(ctx context.Context) context.Context { return with(ctx, c) }
+}
+
 // NamesOf returns the names that a context's client may mean by one: the first counts that there is. Those of a team
 // begin with its name, see api.InTeam.
 func NamesOf(ctx context.Context, name string) []string {

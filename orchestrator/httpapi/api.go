@@ -61,10 +61,11 @@ func New(svc *orchestrator.Service, opts Options) (*API, error) {
 func (a *API) Handler() http.Handler { return a.handler }
 
 // Authorize is for a protocol that doesn't come over HTTP: it returns a context that knows whose a
-// token is, if that may run units. ctx has to end with the call. The context ends before it, with a
-// fault as its cause, when the token is revoked. The errors are Unauthorized and Forbidden faults.
-func (a *API) Authorize(ctx context.Context, token string) (context.Context, error) {
-	return a.auth.call(ctx, token)
+// token is, if that may run units, for one of its teams or, with "", for all of them. ctx has to
+// end with the call. The context ends before it, with a fault as its cause, when the token is
+// revoked. The errors are Unauthorized and Forbidden faults.
+func (a *API) Authorize(ctx context.Context, token, team string) (context.Context, error) {
+	return a.auth.call(ctx, token, team)
 }
 
 const (

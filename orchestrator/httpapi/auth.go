@@ -209,7 +209,7 @@ func (a auth) met(grant access.Grant) {
 }
 
 // call is authorized for a call that doesn't come over HTTP: see API.Authorize.
-func (a authorizer) call(ctx context.Context, token string) (context.Context, error) {
+func (a authorizer) call(ctx context.Context, token, team string) (context.Context, error) {
 	if a.tokens.none {
 		return a.counting(httpwire.WithStreams(access.WithGrant(ctx, everything), a.streams, ""), ""), nil
 	}
@@ -217,7 +217,8 @@ func (a authorizer) call(ctx context.Context, token string) (context.Context, er
 		return ctx, fault.New(fault.Unauthorized, "the call bears no token").
 			WithHint("send the metadata authorization: Bearer TOKEN")
 	}
-	allowed := scoped(func(context.Context) (access.Grant, error) { return a.tokens.grantOf(token) }, access.Run)
+	granted := func(context.Context) (access.Grant, error) { return a.tokens.grantOf(token) }
+	allowed := scoped(inTeam(team, granted), access.Run)
 	grant, err := allowed(ctx)
 	if err != nil {
 		return ctx, err

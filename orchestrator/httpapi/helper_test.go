@@ -169,6 +169,10 @@ func (s agentService) Schema(ctx context.Context, name string) ([]byte, error) {
 	return s.Units.Schema(ctx, name)
 }
 
+func (s agentService) FullName(ctx context.Context, name string) string {
+	return s.Units.FullName(ctx, name)
+}
+
 // answer is one of the server, read to its end.
 type answer struct {
 	*http.Response

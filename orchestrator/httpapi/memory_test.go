@@ -91,7 +91,7 @@ func TestATokenCountsForItself(t *testing.T) {
 	memory := bytegate.New(0)
 	a, err := New(&orchestrator.Service{}, Options{Token: token, Memory: memory})
 	must(t, err)
-	ctx, err := a.Authorize(access.WithGrant(trusted.Context(t), access.Grant{Name: "other", Scopes: []access.Scope{access.Read, access.Run}}), token)
+	ctx, err := a.Authorize(access.WithGrant(trusted.Context(t), access.Grant{Name: "other", Scopes: []access.Scope{access.Read, access.Run}}), token, "")
 	must(t, err)
 	if holder := bytegate.HolderOf(ctx); holder != "token " {
 		t.Errorf("it counts for %q", holder)

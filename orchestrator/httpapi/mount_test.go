@@ -131,11 +131,11 @@ func TestAMountsTokenMayStandInAHeaderOfItsOwn(t *testing.T) {
 	s.do("GET", "/plain/x", "", "Authorization: -", "X-Key: "+token).wants(t, 401)
 	s.do("GET", "/v1/runs", "", "Authorization: -", "X-Key: "+token).wants(t, 401)
 	ctx := context.Background()
-	if _, err := s.api.Authorize(ctx, token); err != nil {
+	if _, err := s.api.Authorize(ctx, token, ""); err != nil {
 		t.Error(err)
 	}
 	for _, bad := range []string{"", "wrong"} {
-		if _, err := s.api.Authorize(ctx, bad); !fault.Is(err, fault.Unauthorized) {
+		if _, err := s.api.Authorize(ctx, bad, ""); !fault.Is(err, fault.Unauthorized) {
 			t.Errorf("%q: %v", bad, err)
 		}
 	}

@@ -141,8 +141,13 @@ func (s *Pushes) Get(ctx context.Context, run, id string) (Push, error) {
 	return p, s.core.explain(ctx, "read push", err)
 }
 
-// Backlog returns how many deliveries of all pushes wait.
-func (s *Pushes) Backlog(ctx context.Context) (n int64, err error) {
-	err = s.core.readers.QueryRowContext(ctx, "SELECT push_backlog FROM totals").Scan(&n)
+// Backlog returns how many deliveries wait, of the pushes of all runs or of those that somebody has.
+func (s *Pushes) Backlog(ctx context.Context, owned Owned) (n int64, err error) {
+	count := statement{text: "SELECT push_backlog FROM totals"}
+	if narrowed := owned.and("runs"); narrowed.text != "" {
+		count = statement{"SELECT coalesce(sum(waiting), 0) FROM pushes JOIN runs ON runs.seq = pushes.run " +
+			"WHERE waiting > 0" + narrowed.text, narrowed.args}
+	}
+	err = s.core.readers.QueryRowContext(ctx, count.text, count.args...).Scan(&n)
 	return n, s.core.explain(ctx, "read push backlog", err)
 }

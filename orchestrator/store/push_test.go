@@ -55,8 +55,13 @@ func TestDeliveriesAreStoredWithTheirEvents(t *testing.T) {
 	default:
 		t.Error("nobody hears of the deliveries")
 	}
-	if n, err := s.Pushes.Backlog(t.Context()); err != nil || n != 8 {
-		t.Errorf("%d wait, %v", n, err)
+	for _, c := range []struct {
+		owned Owned
+		want  int64
+	}{{Owned{}, 8}, {Owned{Teams: []string{"default"}}, 8}, {Owned{Teams: []string{"a"}}, 0}} {
+		if n, err := s.Pushes.Backlog(t.Context(), c.owned); err != nil || n != c.want {
+			t.Errorf("%d wait of %v, %v", n, c.owned, err)
+		}
 	}
 	if diff := cmp.Diff([]int64{2, 4, 5, 6, 8}, told(t, s, p.Seq)); diff != "" {
 		t.Error(diff)
@@ -71,7 +76,7 @@ func TestDeliveriesAreStoredWithTheirEvents(t *testing.T) {
 	if diff := cmp.Diff(want, stored); diff != "" {
 		t.Error(diff)
 	}
-	if n, err := s.Pushes.Backlog(t.Context()); err != nil || n != 0 {
+	if n, err := s.Pushes.Backlog(t.Context(), Owned{}); err != nil || n != 0 {
 		t.Errorf("%d wait, %v", n, err)
 	}
 }
@@ -174,13 +179,13 @@ func TestPushesGoWithTheirRun(t *testing.T) {
 	must(t, s.Runs.Insert(t.Context(), r, Key{}, event("state"), event("end")))
 	must(t, s.Pushes.Delete(t.Context(), r.ID, "b"))
 	wantKind(t, s.Pushes.Delete(t.Context(), r.ID, "b"), fault.NotFound)
-	if n, err := s.Pushes.Backlog(t.Context()); err != nil || n != 2 {
+	if n, err := s.Pushes.Backlog(t.Context(), Owned{}); err != nil || n != 2 {
 		t.Errorf("%d wait, %v", n, err)
 	}
 	all, err := s.Pushes.List(t.Context(), r.ID)
 	must(t, err)
 	must(t, s.Runs.Delete(t.Context(), r.ID))
-	if n, err := s.Pushes.Backlog(t.Context()); err != nil || n != 0 {
+	if n, err := s.Pushes.Backlog(t.Context(), Owned{}); err != nil || n != 0 {
 		t.Errorf("%d wait, %v", n, err)
 	}
 	_, err = s.Pushes.Get(t.Context(), r.ID, "a")

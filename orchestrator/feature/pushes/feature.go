@@ -25,6 +25,7 @@ type Feature struct {
 	store   *store.Store
 	logger  *slog.Logger
 	figures *figures
+	teams   func() []string // nil: there are none
 }
 
 // NewFeature returns a Feature that tells nothing before Render was called.
@@ -38,7 +39,8 @@ func (f *Feature) Render(render Render) { f.render = render }
 // Init implements feature.Initializer. Runs that end with the process tell nobody.
 func (f *Feature) Init(p feature.Process) error {
 	f.library, f.gate, f.store, f.logger = p.Library, p.Gate, p.Store, p.Logger
-	f.figures.backlog = f.PushBacklog
+	f.teams = p.Teams
+	f.figures.backlog = func(ctx context.Context) (int64, error) { return f.backlog(ctx, store.Owned{}) }
 	return nil
 }
 
@@ -191,12 +193,20 @@ func audited(ctx context.Context, verb, id string) context.Context {
 	return store.Audit(ctx, store.Audited{Team: access.OwnerOf(ctx).Team, Verb: verb, Noun: "push", Object: id})
 }
 
-// PushBacklog returns how many events receivers still have to be told of.
+// PushBacklog returns of how many events receivers still have to be told: with teams, of the runs that the client of
+// ctx may know of.
 func (f *Feature) PushBacklog(ctx context.Context) (int64, error) {
+	if f.teams == nil || len(f.teams()) == 0 {
+		return f.backlog(ctx, store.Owned{})
+	}
+	return f.backlog(ctx, store.OwnedFor(ctx))
+}
+
+func (f *Feature) backlog(ctx context.Context, owned store.Owned) (int64, error) {
 	if f.store == nil {
 		return 0, errors.New("no run outlives this process")
 	}
-	return f.store.Pushes.Backlog(ctx)
+	return f.store.Pushes.Backlog(ctx, owned)
 }
 
 func shown(p store.Push) api.Push {

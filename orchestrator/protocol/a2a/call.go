@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"github.com/agent-on-demand/aod/internal/bytegate"
+	"github.com/agent-on-demand/aod/internal/wire/httpwire"
 )
 
 // call is a request that is being answered.
@@ -48,6 +49,7 @@ func (h holding) letGo() {
 type reception struct {
 	run    string // "": it sent none
 	resend string // the digest of its message
+	owner  string // whose it is: another's may be just the same
 }
 
 type callKey struct{}
@@ -87,10 +89,10 @@ func (c *call) shownCard() json.RawMessage {
 	return c.card
 }
 
-func (c *call) tells(run, resend string) {
+func (c *call) tells(ctx context.Context, run, resend string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.heard = reception{run: run, resend: resend}
+	c.heard = reception{run: run, resend: resend, owner: httpwire.OwnerOf(ctx)}
 }
 
 // hold counts bytes of what the call is about to tell. The error is an Unavailable fault: there is no

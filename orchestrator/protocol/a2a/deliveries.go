@@ -9,21 +9,25 @@ import (
 	"google.golang.org/grpc/stats"
 
 	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/internal/wire/httpwire"
 )
 
 // deliveryTime bounds how long a message waits that was sent before, while the answer to that is being
 // delivered. It is far more than that takes, but for a client that doesn't read.
 const deliveryTime = 5 * time.Second
 
-// deliveries are the answers that are being delivered, by the digests of their messages. Whether the
+// deliveries are the answers that are being delivered, by whose their messages are and their digests. Whether the
 // same message joins its task is not known before their end.
 type deliveries struct {
 	svc    Service
 	logger *slog.Logger
 
 	mu    sync.Mutex
-	under map[string]*delivery
+	under map[sent]*delivery
 }
+
+// sent is a message of somebody's.
+type sent struct{ owner, resend string }
 
 type delivery struct {
 	answers int
@@ -31,26 +35,27 @@ type delivery struct {
 }
 
 // begin notes that an answer is being delivered. end must be called.
-func (d *deliveries) begin(resend string) (end func()) {
-	if resend == "" {
+func (d *deliveries) begin(heard reception) (end func()) {
+	if heard.resend == "" {
 		return func() {}
 	}
+	message := sent{heard.owner, heard.resend}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	one := d.under[resend]
+	one := d.under[message]
 	if one == nil {
 		one = &delivery{over: make(chan struct{})}
-		d.under[resend] = one
+		d.under[message] = one
 	}
 	one.answers++
-	return func() { d.end(resend, one) }
+	return func() { d.end(message, one) }
 }
 
-func (d *deliveries) end(resend string, one *delivery) {
+func (d *deliveries) end(message sent, one *delivery) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if one.answers--; one.answers == 0 {
-		delete(d.under, resend)
+		delete(d.under, message)
 		close(one.over)
 	}
 }
@@ -58,7 +63,7 @@ func (d *deliveries) end(resend string, one *delivery) {
 // await returns when no answer to a message is being delivered.
 func (d *deliveries) await(ctx context.Context, resend string) {
 	d.mu.Lock()
-	one := d.under[resend]
+	one := d.under[sent{httpwire.OwnerOf(ctx), resend}]
 	d.mu.Unlock()
 	if one == nil {
 		return
@@ -75,7 +80,7 @@ func (d *deliveries) await(ctx context.Context, resend string) {
 // deliver sends an answer, and notes that the client has heard what became of its message.
 func (d *deliveries) deliver(ctx context.Context, c *call, send func() error) {
 	_, _, heard := c.end()
-	end := d.begin(heard.resend)
+	end := d.begin(heard)
 	defer end()
 	if send() == nil {
 		d.note(ctx, heard)
@@ -106,7 +111,7 @@ type grpcSentKey struct{}
 
 func (g *grpcSent) begin(all *deliveries, c *call) {
 	_, _, g.heard = c.end()
-	g.end = all.begin(g.heard.resend)
+	g.end = all.begin(g.heard)
 }
 
 // TagRPC implements stats.Handler.

@@ -418,3 +418,5 @@ func (f *fakeService) OpenArtifact(ctx context.Context, run, _, name string) (io
 func (f *fakeService) Patch(context.Context, string) (io.ReadCloser, error) {
 	return io.NopCloser(strings.NewReader(f.patch)), nil
 }
+
+func (f *fakeService) FullName(_ context.Context, name string) string { return name }

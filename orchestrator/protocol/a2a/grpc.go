@@ -95,6 +95,9 @@ func (g *grpcBinding) checkVersion(meta metadata.MD, method string, c *call) err
 	return nil
 }
 
+// teamKey is the metadata of a call that names the team for which it asks, as the header Aod-Team does over HTTP.
+const teamKey = "aod-team"
+
 // token is the token that a call bears.
 func (g *grpcBinding) token(meta metadata.MD) string {
 	if header := g.server.opts.Header; header != "" {

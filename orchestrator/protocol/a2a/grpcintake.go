@@ -25,7 +25,7 @@ const (
 func (g *grpcBinding) tap(ctx context.Context, info *tap.Info) (context.Context, error) {
 	if g.server.opts.Authorize != nil {
 		var err error
-		if ctx, err = g.server.opts.Authorize(ctx, g.token(info.Header)); err != nil {
+		if ctx, err = g.server.opts.Authorize(ctx, g.token(info.Header), first(info.Header, teamKey)); err != nil {
 			return ctx, g.server.refusals.of(ctx, err).GRPCStatus().Err()
 		}
 	}

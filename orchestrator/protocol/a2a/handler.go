@@ -47,11 +47,12 @@ func answered[T any](ctx context.Context, h *handler, do func(*call) (T, error))
 	return result, nil
 }
 
-// admits refuses a call to one agent that its client may not ask.
+// admits refuses a call to one agent that its client may not ask. From here on the call knows it by its full name.
 func (h *handler) admits(ctx context.Context, c *call) error {
 	if c.unit == "" {
 		return nil
 	}
+	c.unit = h.svc.FullName(ctx, c.unit)
 	return h.tasks.admits(ctx, c.unit)
 }
 

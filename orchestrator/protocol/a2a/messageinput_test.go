@@ -15,6 +15,7 @@ import (
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/internal/wire/httpwire"
 )
 
 // inputOfLast is the input of the newest submission.
@@ -389,5 +390,16 @@ func TestAUnitMayNameTheFieldForText(t *testing.T) {
 				t.Errorf("%d %s", said.StatusCode, said.body)
 			}
 		})
+	}
+}
+
+// What one client is being told of its message delays nobody who sends just the same.
+func TestTheSameMessageOfAnotherWaitsForNothing(t *testing.T) {
+	d := &deliveries{under: map[sent]*delivery{}}
+	end := d.begin(reception{run: runID(1), resend: "digest", owner: "ada"})
+	defer end()
+	began := time.Now()
+	if d.await(httpwire.WithOwner(trusted.Context(t), "bob"), "digest"); time.Since(began) >= deliveryTime {
+		t.Error("it waits for the answer of another")
 	}
 }

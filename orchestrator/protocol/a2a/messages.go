@@ -120,7 +120,7 @@ func (x *messages) begin(
 	if err != nil {
 		return api.Record{}, err
 	}
-	c.tells(record.ID, sub.Resend)
+	c.tells(ctx, record.ID, sub.Resend)
 	x.logger.InfoContext(ctx, "task begun", "run", record.ID, "unit", agent.Name)
 	return record, nil
 }
@@ -255,7 +255,7 @@ func (x *messages) reply(ctx context.Context, c *call, m *sdk.Message) (api.Reco
 	if err != nil {
 		return record, err
 	}
-	c.tells(record.ID, digest)
+	c.tells(ctx, record.ID, digest)
 	return x.svc.Get(ctx, record.ID)
 }
 

@@ -37,7 +37,7 @@ func New(svc Service, opts Options) *Server {
 	tasks := tasks{svc}
 	s := &Server{
 		svc: svc, opts: opts, cards: cards{svc, opts}, refusals: refusals{opts.Logger},
-		deliveries: &deliveries{svc: svc, logger: opts.Logger, under: map[string]*delivery{}},
+		deliveries: &deliveries{svc: svc, logger: opts.Logger, under: map[sent]*delivery{}},
 		pushes:     &pushRenderer{tasks: tasks, base: opts.base(opts.HTTP)},
 		quiet:      slog.New(slog.DiscardHandler), // its attributes may be what was sent
 	}

@@ -18,6 +18,9 @@ type Service interface {
 	// Admits says whether the context's client may ask the agent of a unit: the error is a NotFound
 	// fault where there is none for it, Forbidden where it may not.
 	Admits(ctx context.Context, unit string) error
+	// FullName returns the name of the unit that the context's client means by one; the name itself, where
+	// there is none.
+	FullName(ctx context.Context, unit string) string
 	// Units lists the units, also those with a problem.
 	Units(context.Context) ([]api.Unit, error)
 	// Agent returns a unit as an agent, or a NotFound fault.
@@ -109,9 +112,9 @@ type Options struct {
 	Push      Push                     // nil: there is none
 	MaxBytes  int64                    // of one request; 0 is 32 MiB
 	Memory    *bytegate.Gate           // of what gRPC receives; nil: one of its own
-	// Authorize is for gRPC: it takes the token of a call, and returns a context that knows whose
-	// it is. Its errors are faults.
-	Authorize func(ctx context.Context, token string) (context.Context, error)
+	// Authorize is for gRPC: it takes the token of a call and the team for which it asks, "" for all of the
+	// token's, and returns a context that knows whose it is. Its errors are faults.
+	Authorize func(ctx context.Context, token, team string) (context.Context, error)
 	Version   string // of the program
 	Logger    *slog.Logger
 }

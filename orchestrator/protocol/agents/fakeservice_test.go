@@ -106,3 +106,5 @@ func ask(ctx context.Context, h http.Handler, n *noted, method, path, body strin
 	h.ServeHTTP(w, r)
 	return w
 }
+
+func (f *fakeService) FullName(_ context.Context, name string) string { return name }

@@ -28,6 +28,8 @@ type Service interface {
 	Events(ctx context.Context, id string, after int64) iter.Seq2[api.Event, error]
 	// Cancel cancels a run. If it has ended already, the error is a Conflict fault.
 	Cancel(ctx context.Context, id, reason string) (api.Record, error)
+	// FullName returns the name of the unit that the client means by one; the name itself, where there is none.
+	FullName(ctx context.Context, name string) string
 	// Schema returns a unit's schema.json, or a NotFound fault.
 	Schema(ctx context.Context, name string) ([]byte, error)
 	// Ready returns a fault while no run can start.

@@ -148,7 +148,7 @@ func (h *handler) findUnit(c *call) error {
 		if fault.Is(err, fault.NotFound) {
 			continue
 		}
-		t.unit, t.schema = name, schema
+		t.unit, t.schema = h.svc.FullName(c.r.Context(), name), schema
 		return err
 	}
 	return fault.New(fault.NotFound, "no unit at this address has the name that task_type gives").

@@ -6,6 +6,7 @@
 //	New            makes a Server of a Service
 //	Server.ServeHTTP, Server.ServeStdio
 //	               speak the protocol, each revision as it wants
+//	Views          have a Server for those clients each who may know of the same units
 //	catalogue      makes tools of units
 //	calls          make runs of calls: arguments with their files, progress, results
 //	dialog, rounds ask people what runs ask: while a call goes on, and in the answer to it

@@ -168,19 +168,32 @@ const watchPause = 2 * time.Second
 
 // Watch tells clients of changes of the units, until ctx ends.
 func (s *Server) Watch(ctx context.Context) {
+	s.look(ctx) // the first time tells of names that collide
+	watch(ctx, func() {
+		if s.isHeard() {
+			s.look(ctx)
+		}
+	})
+}
+
+// watch looks again and again, until ctx ends.
+func watch(ctx context.Context, look func()) {
 	ticker := time.NewTicker(watchPause)
 	defer ticker.Stop()
-	for heard := true; ; heard = s.isHeard() { // the first time tells of names that collide
-		if heard {
-			if err := s.Refresh(ctx); err != nil && ctx.Err() == nil {
-				s.opts.Logger.DebugContext(ctx, "units not listed", fault.LogAttr(err))
-			}
-		}
+	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-ticker.C:
+			look()
 		}
+	}
+}
+
+// look is Refresh whose error is logged.
+func (s *Server) look(ctx context.Context) {
+	if err := s.Refresh(ctx); err != nil && ctx.Err() == nil {
+		s.opts.Logger.DebugContext(ctx, "units not listed", fault.LogAttr(err))
 	}
 }
 
