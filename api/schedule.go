@@ -99,6 +99,7 @@ const (
 type PlannedSchedule struct {
 	Name   string         `json:"name"`
 	Change ScheduleChange `json:"change"`
+	Owner  *Owner         `json:"owner,omitempty"` // nil: DefaultTeam
 }
 
 // OccurrenceOutcome says what became of an occurrence.

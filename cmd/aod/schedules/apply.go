@@ -107,17 +107,19 @@ func showStep(env *cli.Env, s scheduleStep, flags scheduleApplyFlags) error {
 // planSchedules has a server say what is to become of each schedule of a file: what it would refuse
 // is found here, before anything is changed. Removals come last.
 func planSchedules(ctx context.Context, server *client.Client, file *schedulesFile) (plan []scheduleStep, err error) {
-	gone, err := strangers(ctx, server, file)
-	if err != nil {
-		return nil, err
-	}
+	var own []api.PlannedSchedule
 	for _, wanted := range file.schedules { // by name
 		would, err := server.Schedules.Try(ctx, wanted.name, wanted.spec, wanted.files)
 		if err != nil && !isOfSchedule(err) {
 			return nil, err
 		}
 		file.refuse(wanted.name, err)
+		own = append(own, would)
 		plan = append(plan, scheduleStep{wanted, would.Change})
+	}
+	gone, err := strangers(ctx, server, own)
+	if err != nil {
+		return nil, err
 	}
 	for _, name := range gone {
 		plan = append(plan, scheduleStep{wantedSchedule{name: name}, api.ScheduleRemoved})
@@ -125,13 +127,17 @@ func planSchedules(ctx context.Context, server *client.Client, file *schedulesFi
 	return plan, file.err()
 }
 
-// strangers returns the names of a server's schedules that a file doesn't name, in order.
-func strangers(ctx context.Context, server *client.Client, file *schedulesFile) (names []string, err error) {
+// strangers returns the names of a server's schedules that a file doesn't name, in order: those of the teams whose are
+// those that it names.
+func strangers(ctx context.Context, server *client.Client, own []api.PlannedSchedule) (names []string, err error) {
 	for s, err := range server.Schedules.List(ctx) {
 		if err != nil {
 			return nil, err
 		}
-		if !slices.ContainsFunc(file.schedules, func(w wantedSchedule) bool { return w.name == s.Name }) {
+		ours := len(own) == 0 && s.Owner == nil || slices.ContainsFunc(own, func(o api.PlannedSchedule) bool {
+			return api.TeamOf(o.Owner) == api.TeamOf(s.Owner)
+		})
+		if ours && !slices.ContainsFunc(own, func(o api.PlannedSchedule) bool { return o.Name == s.Name }) {
 			names = append(names, s.Name)
 		}
 	}

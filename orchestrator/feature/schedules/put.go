@@ -1,8 +1,11 @@
 package schedules
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"slices"
+	"strings"
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/api/fault"
@@ -36,9 +39,9 @@ func (s *Scheduler) Try(
 	defer func() { err = errors.Join(err, files.Remove()) }()
 	s.table.changing.Lock()
 	defer s.table.changing.Unlock()
-	name = api.InTeam(access.OwnerOf(ctx).Team, name)
-	p, err := s.propose(ctx, name, spec, files, onlyNew)
-	return api.PlannedSchedule{Name: name, Change: p.change}, err
+	name, owner := s.toPut(ctx, name)
+	p, err := s.propose(ctx, name, owner, spec, files, onlyNew)
+	return api.PlannedSchedule{Name: name, Change: p.change, Owner: api.OwnerOf(p.row.Team, p.row.MadeBy)}, err
 }
 
 func (s *Scheduler) put(
@@ -47,8 +50,8 @@ func (s *Scheduler) put(
 	defer func() { err = errors.Join(err, files.Remove()) }()
 	s.table.changing.Lock()
 	defer s.table.changing.Unlock()
-	name = api.InTeam(access.OwnerOf(ctx).Team, name)
-	p, err := s.propose(ctx, name, spec, files, onlyNew)
+	name, owner := s.toPut(ctx, name)
+	p, err := s.propose(ctx, name, owner, spec, files, onlyNew)
 	if err != nil {
 		return shown, false, err
 	}
@@ -59,6 +62,31 @@ func (s *Scheduler) put(
 	}
 	shown, err = s.Get(ctx, name)
 	return shown, p.change == api.ScheduleMade, err
+}
+
+// toPut returns the name under which the client of ctx makes a schedule, and to whom it belongs then.
+func (s *Scheduler) toPut(ctx context.Context, name string) (full string, owner access.Owner) {
+	owner = access.OwnerOf(ctx)
+	teams, all := access.UnitsOf(ctx)
+	prefix, _, dotted := strings.Cut(name, ".")
+	if dotted && prefix != owner.Team && (all && s.isTeam(prefix) || slices.Contains(teams, prefix)) {
+		owner.Team = prefix
+	}
+	return api.InTeam(owner.Team, name), owner
+}
+
+func (s *Scheduler) isTeam(name string) bool {
+	return s.teams != nil && slices.Contains(s.teams(), name)
+}
+
+// checkName returns a Forbidden fault for a new name of access.DefaultTeam that would be one of another team's.
+func (s *Scheduler) checkName(owner access.Owner, name string) error {
+	prefix, _, dotted := strings.Cut(name, ".")
+	if owner.Team != access.DefaultTeam || !dotted || !s.isTeam(prefix) {
+		return nil
+	}
+	return fault.New(fault.Forbidden, "the names that begin with %q are those of the team %s", prefix+".", prefix).
+		WithHint("use another name")
 }
 
 // proposal is what is to become of a schedule.
@@ -72,15 +100,18 @@ type proposal struct {
 // propose says what is to become of a schedule that is put, or why that is refused. It changes
 // nothing.
 func (s *Scheduler) propose(
-	ctx context.Context, name string, spec api.ScheduleSpec, files *spool.Spool, onlyNew bool,
+	ctx context.Context, name string, owner access.Owner, spec api.ScheduleSpec, files *spool.Spool, onlyNew bool,
 ) (p proposal, err error) {
-	if p.row, err = s.row(name, access.OwnerOf(ctx), spec, files); err != nil {
+	if p.row, err = s.row(name, owner, spec, files); err != nil {
 		return p, err
 	}
 	if err := s.gate.Admits(ctx); err != nil {
 		return p, err
 	}
 	was, there, err := s.standing(ctx, name)
+	if !there || err != nil {
+		err = cmp.Or(s.checkName(owner, name), err) // first, so that it is the same whether another has it
+	}
 	if err != nil {
 		return p, err
 	}

@@ -32,6 +32,7 @@ type shared struct {
 	figures *figures
 	files   fileStore
 
+	teams  func() []string                                                  // nil: there are none
 	cancel func(ctx context.Context, id, reason string) (api.Record, error) // has a run end
 	subs   feature.Submissions
 	gate   feature.Gate
@@ -53,6 +54,7 @@ func New(clock Clock) *Scheduler {
 func (s *Scheduler) Init(p feature.Process) error {
 	s.payloadBytes = p.PayloadBytes
 	s.cancel, s.subs, s.gate, s.store, s.logger = p.Cancel, p.Submissions, p.Gate, p.Store, p.Logger
+	s.teams = p.Teams
 	if s.store == nil {
 		return nil
 	}
