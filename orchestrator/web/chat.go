@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/agent-on-demand/aod/api"
@@ -115,13 +116,56 @@ func (p chats) talkers(ctx context.Context) (names []string, err error) {
 // chatsKnown is how long it counts whether there is anything to chat with.
 const chatsKnown = 10 * time.Second
 
+// mostChatters is of how many it is known.
+const mostChatters = 200
+
+// chatsFound tells whether there is anything to chat with, or was, for those who may know of the same.
+type chatsFound struct {
+	mu sync.Mutex
+	of map[string]chatsAt
+}
+
+type chatsAt struct {
+	at  time.Time
+	has bool
+}
+
+// find returns what is known for the client of ctx. Where that is old, one of those who ask has to find it out.
+func (c *chatsFound) find(ctx context.Context) (has, old bool) {
+	key := access.ReachOf(ctx).Key()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	kept := c.of[key]
+	if time.Since(kept.at) < chatsKnown {
+		return kept.has, false
+	}
+	if c.of == nil || len(c.of) >= mostChatters {
+		c.of = map[string]chatsAt{}
+	}
+	c.of[key] = chatsAt{time.Now(), kept.has}
+	return kept.has, true
+}
+
+// known returns what was known last for the client of ctx.
+func (c *chatsFound) known(ctx context.Context) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.of[access.ReachOf(ctx).Key()].has
+}
+
+func (c *chatsFound) keep(ctx context.Context, found chatsAt) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.of[access.ReachOf(ctx).Key()] = found
+}
+
 // exist finds out whether there is anything to chat with, or was: else the menu doesn't have it.
 func (p chats) exist(ctx context.Context) bool {
-	now, last := time.Now().UnixNano(), p.chatsAt.Load()
-	if last != 0 && now-last < int64(chatsKnown) || !p.chatsAt.CompareAndSwap(last, now) {
-		return p.hasChats.Load()
+	had, old := p.hasChats.find(ctx)
+	if !old {
+		return had
 	}
-	some, err := p.svc.Sessions.List(access.WithServer(ctx), turns.Filter{Limit: 1})
+	some, err := p.svc.Sessions.List(ctx, turns.Filter{Limit: 1})
 	has := len(some.Sessions) > 0
 	if err == nil && !has {
 		var names []string
@@ -129,10 +173,10 @@ func (p chats) exist(ctx context.Context) bool {
 		has = len(names) > 0
 	}
 	if err != nil {
-		p.chatsAt.Store(0)
-		return p.hasChats.Load()
+		p.hasChats.keep(ctx, chatsAt{has: had})
+		return had
 	}
-	p.hasChats.Store(has)
+	p.hasChats.keep(ctx, chatsAt{time.Now(), has})
 	return has
 }
 

@@ -53,7 +53,7 @@ func (p *Page) newFrame(r *http.Request) *frame {
 	}
 	f := &frame{
 		Up: strings.Repeat("../", below), view: viewOf(r), Version: p.opts.Version, now: time.Now(), Here: here(r),
-		Key: rand.Text(), Chat: p.hasChats.Load(), zipped: httpwire.TakesGzip(r),
+		Key: rand.Text(), Chat: p.hasChats.known(r.Context()), zipped: httpwire.TakesGzip(r),
 		may: func(scope access.Scope) bool { return access.May(r.Context(), scope) },
 	}
 	if !p.opts.NoAuth && !access.IsAnonymous(r.Context()) {

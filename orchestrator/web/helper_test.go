@@ -136,6 +136,7 @@ func (p *page) start(address string) {
 	p.svc, err = orchestrator.NewService(orchestrator.Options{
 		Home: p.home, Sources: []string{p.sources}, Logger: logger, Concurrency: 2,
 		Features: []feature.Feature{artifacts.New(), messages.New(), pushes.NewFeature(pushes.Options{}), schedules.New(nil), mcpsessions.New(0)},
+		Teams:    p.tokens.Teams,
 		Kinds: run.Kinds{
 			"capsule": containers, "au": containers, "agent": containers, "flow": kindflow.New(logger), "remote": remote.New(remote.Options{Logger: logger}),
 		},

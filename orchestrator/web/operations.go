@@ -153,8 +153,7 @@ func (p office) read(ctx context.Context) (o operations, err error) {
 	if err := p.svc.Ready(ctx); err != nil {
 		o.Problem = fault.Public(err)
 	}
-	o.Pool = p.svc.Figures.PoolOf(ctx)
-	if p.svc.Figures.Whole(ctx) {
+	if o.Pool = p.svc.Figures.PoolOf(ctx); p.svc.Figures.Whole(ctx) {
 		o.Database = p.svc.Figures.Database()
 	}
 	age, bytes := p.svc.Retention.Bounds()

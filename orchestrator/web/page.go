@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
-	"sync/atomic"
 
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/internal/access"
@@ -40,11 +39,9 @@ type Page struct {
 	looks  *http.ServeMux // the pages that are followed
 	routes []Route
 
-	hasChats atomic.Bool  // there is something to chat with, or was
-	chatsAt  atomic.Int64 // when that was found out, in nanoseconds of Unix
-
-	items   itemCounts
-	figured figured
+	hasChats chatsFound
+	items    itemCounts
+	figured  figured
 }
 
 // Route is an address of the page, and what who asks for it needs.
