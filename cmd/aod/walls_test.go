@@ -7,10 +7,12 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -28,6 +30,7 @@ import (
 	"github.com/agent-on-demand/aod/orchestrator"
 	"github.com/agent-on-demand/aod/orchestrator/kind/container"
 	"github.com/agent-on-demand/aod/orchestrator/kind/remote"
+	"github.com/agent-on-demand/aod/orchestrator/servicetest"
 	"github.com/agent-on-demand/aod/orchestrator/spool"
 	"github.com/agent-on-demand/aod/runtime"
 	"github.com/agent-on-demand/aod/runtime/enginetest"
@@ -51,8 +54,9 @@ func writerFiles(name string) map[string]string {
 	return map[string]string{"Dockerfile": "FROM base:1\nCMD [\"writer\"]\n", "agent.yaml": "name: " + name + "\n", "tools.yaml": "[]\n", "schema.json": writerSchema}
 }
 
-// writes is the program of its units: it writes a report, and with the text "wait" it doesn't end.
-func writes(ctx context.Context, spec runtime.ContainerSpec, _, _ io.Writer) int {
+// writes is the program of its units: it writes a report, with the text "show" it shows an artifact, and with "wait" it
+// doesn't end.
+func writes(ctx context.Context, spec runtime.ContainerSpec, stdout, stderr io.Writer) int {
 	dirs := map[string]string{}
 	for _, m := range spec.Mounts {
 		dirs[m.Target] = m.Source
@@ -61,6 +65,10 @@ func writes(ctx context.Context, spec runtime.ContainerSpec, _, _ io.Writer) int
 	raw, err := os.ReadFile(filepath.Join(dirs["/io"], "input.json"))
 	if err = errors.Join(err, json.Unmarshal(raw, &input)); err != nil {
 		return 9
+	}
+	if input.Text == "show" {
+		servicetest.Sandbox{Spec: spec, Stdout: stdout, Stderr: stderr}.
+			Ask(ctx, http.MethodPost, "/artifact", "shown", []byte(`{"id":"art","text":"canary"}`))
 	}
 	if input.Text == "wait" {
 		select {
@@ -80,6 +88,12 @@ func writes(ctx context.Context, spec runtime.ContainerSpec, _, _ io.Writer) int
 func newWalled(t *testing.T, change func(*config.Config)) *walled {
 	t.Helper()
 	_, data := alone(t)
+	return newWalledAt(t, data, change)
+}
+
+// newWalledAt is newWalled with a data directory.
+func newWalledAt(t *testing.T, data string, change func(*config.Config)) *walled {
+	t.Helper()
 	c, err := config.Load(config.Options{Data: data})
 	w := &walled{T: t, data: data, keys: map[string]string{}}
 	w.must(err)
@@ -146,9 +160,15 @@ func (w *walled) must(err error) {
 // add makes a token.
 func (w *walled) add(name string, scopes ...access.Scope) {
 	w.Helper()
-	key, err := w.tokens.Add(access.Grant{Name: name, Scopes: scopes})
+	w.grant(access.Grant{Name: name, Scopes: scopes})
+}
+
+// grant makes a token that has a grant.
+func (w *walled) grant(g access.Grant) {
+	w.Helper()
+	key, err := w.tokens.Add(g)
 	w.must(err)
-	w.keys[name] = key
+	w.keys[g.Name] = key
 }
 
 // asks sends a request with the token of a name, "" sends none, and reads the answer.
@@ -205,14 +225,24 @@ func (w *walled) made(name, text string) api.Record {
 }
 
 // archive is a unit like the writer as a tar, as a text.
-func (w *walled) archive(name string) string {
+func (w *walled) archive(name string) string { return tarOf(w, writerFiles(name)) }
+
+// tarOf is files as a tar, as a text.
+func tarOf(w testing.TB, files map[string]string) string {
+	w.Helper()
 	var b strings.Builder
 	archive := tar.NewWriter(&b)
-	for file, text := range writerFiles(name) {
-		w.must(archive.WriteHeader(&tar.Header{Name: file, Mode: 0o644, Size: int64(len(text))}))
-		_, err := io.WriteString(archive, text)
-		w.must(err)
+	must := func(err error) {
+		if err != nil {
+			w.Fatal(err)
+		}
 	}
-	w.must(archive.Close())
+	for _, file := range slices.Sorted(maps.Keys(files)) {
+		text := files[file]
+		must(archive.WriteHeader(&tar.Header{Name: file, Mode: 0o644, Size: int64(len(text))}))
+		_, err := io.WriteString(archive, text)
+		must(err)
+	}
+	must(archive.Close())
 	return b.String()
 }
