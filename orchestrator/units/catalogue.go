@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
-	"slices"
 	"sync"
 
 	"github.com/agent-on-demand/aod/api"
@@ -80,17 +79,11 @@ func (c *Catalogue) Version(ctx context.Context, name, version string) (*unit.Un
 func (c *Catalogue) Usable(ctx context.Context) (all []*unit.Unit, err error) {
 	listed, err := c.registry.List(ctx)
 	for _, l := range listed {
-		if l.Unit != nil && c.isShown(ctx, l.Unit) {
+		if l.Unit != nil && c.names.isShown(ctx, l.Unit) {
 			all = append(all, l.Unit)
 		}
 	}
 	return all, err
-}
-
-// Offered lists those of Usable that the client of ctx may know of.
-func (c *Catalogue) Offered(ctx context.Context) ([]*unit.Unit, error) {
-	all, err := c.Usable(ctx)
-	return slices.DeleteFunc(all, func(u *unit.Unit) bool { return !c.names.isShown(ctx, u) }), err
 }
 
 // Prune removes the versions that are neither current nor needed.

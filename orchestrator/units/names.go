@@ -105,7 +105,7 @@ func (n names) known(ctx context.Context, name string) (string, error) {
 // the operator's rules go by it.
 func (c *Catalogue) FullName(ctx context.Context, name string) string {
 	if len(access.NamesOf(ctx, name)) > 1 {
-		if full, err := c.known(ctx, name); err == nil {
+		if full, err := c.names.known(ctx, name); err == nil {
 			return full
 		}
 	}
@@ -118,7 +118,7 @@ func (c *Catalogue) Hides(ctx context.Context, name string) bool {
 		return false
 	}
 	if u, err := c.registry.Get(ctx, name); err == nil {
-		return !c.isShown(ctx, u)
+		return !c.names.isShown(ctx, u)
 	}
 	kept, _ := c.registry.Versions(ctx, name)
 	return len(kept) > 0 && !c.opts.Rules.Shown(ctx, name, kept[0].Team)

@@ -104,7 +104,7 @@ func (p chats) read(ctx context.Context, after int64) (list chatList, err error)
 
 // talkers are the units with which a session can be begun.
 func (p chats) talkers(ctx context.Context) (names []string, err error) {
-	all, err := p.svc.Units.Offered(ctx)
+	all, err := p.svc.Units.Usable(ctx)
 	for _, u := range all {
 		if p.svc.Sessions.Offers(u) {
 			names = append(names, u.Name)
