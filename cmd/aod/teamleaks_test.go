@@ -222,9 +222,9 @@ func TestATeamIsNotToldHowManyWait(t *testing.T) {
 func TestATeamPrunesItsOwn(t *testing.T) {
 	w := newTeams(t, nil)
 	w.fill()
-	own := wants[api.Record](w, http.StatusAccepted, "b", http.MethodPost, "/v1/runs", `{"unit":"writer","input":{}}`).ID
-	testkit.Eventually(t, "b's run is over", func() bool {
-		return wants[api.Record](w, http.StatusOK, "b", http.MethodGet, "/v1/runs/"+own, "").State == api.Idle
+	wants[api.Record](w, http.StatusAccepted, "b", http.MethodPost, "/v1/runs", `{"unit":"writer","input":{}}`)
+	testkit.Eventually(t, "b's run is over, and what it had is gone", func() bool {
+		return wants[api.PruneReport](w, http.StatusOK, "b", http.MethodPost, "/v1/prune", `{"older_than":"0s","dry_run":true}`).Runs == 1
 	})
 	before := w.all("a")
 	if code, answer := w.asks("b", http.MethodPost, "/v1/prune", `{"images":true}`); code != http.StatusForbidden {

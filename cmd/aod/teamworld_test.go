@@ -95,7 +95,11 @@ func (w *teams) run(unit, text string, is func(api.Record) bool, headers ...stri
 	return id
 }
 
-func isOver(r api.Record) bool    { return r.Outcome != "" }
+// isOver reports whether a run has ended, and what it had is gone: nothing of it changes any more.
+func isOver(r api.Record) bool {
+	return r.Outcome != "" && r.Transitions[len(r.Transitions)-1].State == api.Idle
+}
+
 func isRunning(r api.Record) bool { return r.State == api.Running }
 
 // fill gives a one of everything.

@@ -196,10 +196,11 @@ func (f *Figures) PoolOf(ctx context.Context) api.PoolStats {
 		return pool
 	}
 	of := pool.Units
+	teams, _ := access.UnitsOf(ctx)
 	pool = api.PoolStats{Units: []api.PoolUnit{}}
 	for _, u := range of {
-		prefix, _, _ := strings.Cut(u.Unit, ".")
-		if prefix == access.OwnerOf(ctx).Team && access.CheckUnit(ctx, u.Unit) == nil {
+		prefix, _, dotted := strings.Cut(u.Unit, ".")
+		if dotted && slices.Contains(teams, prefix) && access.CheckUnit(ctx, u.Unit) == nil {
 			pool.Units = append(pool.Units, u)
 			pool.Waiting += len(u.Waiting)
 		}

@@ -57,6 +57,15 @@ func teamScene(p *page) scene {
 	p.ended(done)
 	p.ended(own)
 	p.until(waits, func(r api.Record) bool { return r.State == api.Running })
+	testkit.Eventually(p.t, "the end of what has its outcome", func() bool {
+		running := 0
+		for _, unit := range []string{"actor", upload.Name} {
+			status, err := p.svc.Figures.OfUnit(ctx, unit)
+			must(p.t, err)
+			running += status.Running
+		}
+		return running == 1
+	})
 	timer, _ := orchestrator.FeatureOf[*schedules.Scheduler](p.svc)
 	_, _, err = timer.Put(ctx, "alpha-plan", api.ScheduleSpec{Unit: "alpha", Cron: "@daily", Note: "canary"}, nil)
 	must(p.t, err)
