@@ -30,8 +30,8 @@ func (l *loop) place(j *job) queue.Run {
 	}
 }
 
-// waits tells the client of ctx where a run waits and for what; nil: it doesn't, or another process knows.
-func (l *loop) waits(ctx context.Context, id, unit string, state api.State, since time.Time) *api.Waiting {
+// waits tells where a run waits and for what; nil: it doesn't, or another process knows.
+func (l *loop) waits(id, unit string, state api.State, since time.Time) *api.Waiting {
 	j := l.jobs.get(id)
 	if j != nil {
 		if w := j.WaitsFor(); w != nil {
@@ -42,11 +42,9 @@ func (l *loop) waits(ctx context.Context, id, unit string, state api.State, sinc
 		return nil
 	}
 	if place, waits := l.queue.PlaceOf(unit, id); waits {
-		w := &api.Waiting{Reason: string(place.Reason), Message: waitText(place), Since: since}
-		if l.counts(ctx) {
-			w.Place = place.Ahead + 1
+		return &api.Waiting{
+			Place: place.Ahead + 1, Reason: string(place.Reason), Message: waitText(place), Since: since,
 		}
-		return w
 	}
 	if j != nil && j.turn != nil && state == api.Idle {
 		return &api.Waiting{Reason: "session", Message: "an earlier turn of its session goes on", Since: since}

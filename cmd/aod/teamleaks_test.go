@@ -195,7 +195,7 @@ func TestCursorsOfOthersLeadToTheOwn(t *testing.T) {
 	}
 }
 
-// What waits is counted for those alone who see all.
+// A place in the queue is one among the runs of the own team.
 func TestATeamIsNotToldHowManyWait(t *testing.T) {
 	w := newTeams(t, func(c *config.Config) { c.Concurrency, c.QueueWait = 1, time.Millisecond*1+time.Hour })
 	w.run("writer", "wait", isRunning)
@@ -204,7 +204,7 @@ func TestATeamIsNotToldHowManyWait(t *testing.T) {
 	}
 	waiting("a")
 	id := waiting("b")
-	for name, place := range map[string]int{"b": 0, "operator": 2} {
+	for name, place := range map[string]int{"b": 1, "operator": 1} {
 		one := wants[api.Record](w, http.StatusOK, name, http.MethodGet, "/v1/runs/"+id, "").Waiting
 		list := wants[api.Page](w, http.StatusOK, name, http.MethodGet, "/v1/runs?limit=1", "").Runs[0].Waiting
 		for _, told := range []*api.Waiting{one, list} {

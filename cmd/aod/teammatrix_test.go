@@ -23,6 +23,7 @@ const asTar = "Content-Type: application/x-tar"
 var nouns = map[string]string{
 	"/v1/runs/": "run", "/v1/sessions/": "session", "/v1/questions/": "question", "/v1/schedules/": "schedule",
 	"/v1/units/": "unit", "/v1/au/": "unit", "/capsules/": "unit", "/mcp/": "unit", "/agents/": "unit",
+	"/v1/tokens/": "token",
 }
 
 // others are what stands for the further parameters of paths.
@@ -66,6 +67,11 @@ var namers = map[string][]named{
 	"get /v1/events":             nil, // see TestTheNewsOfATeam
 	"get /v1/a2a":                nil,
 	"get /v1/stats":              nil,
+	"get /v1/usage":              nil,
+	"get /v1/audit":              {{query: "object={run}"}, {query: "object={unit}"}, {query: "object={schedule}"}},
+	"get /v1/tokens":             nil,
+	"post /v1/tokens":            nil, // a name is taken, whoever has it
+	"get /v1/whoami":             nil,
 	"post /v1/prune":             nil, // see TestATeamPrunesItsOwn
 	"post /v1/signin":            nil,
 	"get /capsules":              nil,

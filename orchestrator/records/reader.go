@@ -71,9 +71,8 @@ type Options struct {
 	Runs      string                // where each run has its directory
 	Live      func(id string) *Live // nil for a run that this process doesn't lead
 	Questions Questions             // nil: none are stored
-	// Waits tells the client of ctx where a run waits that is in a state and was made at a time, and for what; nil: it
-	// doesn't wait.
-	Waits func(ctx context.Context, id, unit string, state api.State, since time.Time) *api.Waiting
+	// Waits tells where a run waits that is in a state and was made at a time, and for what; nil: it doesn't wait.
+	Waits func(id, unit string, state api.State, since time.Time) *api.Waiting
 }
 
 // Reader reads runs as they stand. It is safe for concurrent use.
@@ -100,7 +99,7 @@ func (r *Reader) Get(ctx context.Context, id string) (api.Record, error) {
 		}
 		record.Flow = &counts
 	}
-	record.Waiting = r.waitOf(ctx, record.ID, record.Unit, record.State, record.Outcome, record.CreatedAt)
+	record.Waiting = r.waitOf(record.ID, record.Unit, record.State, record.Outcome, record.CreatedAt)
 	if record.Outcome == "" && r.opts.Questions != nil {
 		record.Question, err = r.opts.Questions.Oldest(ctx, id)
 	}
@@ -108,13 +107,11 @@ func (r *Reader) Get(ctx context.Context, id string) (api.Record, error) {
 }
 
 // waitOf tells why a run doesn't go on.
-func (r *Reader) waitOf(
-	ctx context.Context, id, unit string, state api.State, outcome api.Outcome, since time.Time,
-) *api.Waiting {
+func (r *Reader) waitOf(id, unit string, state api.State, outcome api.Outcome, since time.Time) *api.Waiting {
 	if outcome != "" {
 		return nil
 	}
-	return r.opts.Waits(ctx, id, unit, state, since)
+	return r.opts.Waits(id, unit, state, since)
 }
 
 // Seen is for what needs no record: it returns the fault of an unknown run for one that the client
@@ -153,8 +150,7 @@ func (r *Reader) List(ctx context.Context, f api.Filter) (api.Page, error) {
 		if err != nil {
 			return api.Page{}, err
 		}
-		summary.Waiting = r.waitOf(ctx, summary.ID, summary.Unit, summary.State, summary.Outcome,
-			summary.CreatedAt)
+		summary.Waiting = r.waitOf(summary.ID, summary.Unit, summary.State, summary.Outcome, summary.CreatedAt)
 		page.Runs = append(page.Runs, summary)
 	}
 	if rows.Next != "" {
