@@ -52,7 +52,8 @@ type UnitAgent struct {
 	Env        []string       `json:"env,omitempty"`        // names
 	CallerEnv  []string       `json:"caller_env,omitempty"` // names that a caller may set
 	Approval   string         `json:"approval"`
-	Session    *AgentSession  `json:"session,omitempty"` // nil of one that has none
+	Approvers  []string       `json:"approvers,omitempty"` // who alone may answer what it asks to be permitted
+	Session    *AgentSession  `json:"session,omitempty"`   // nil of one that has none
 }
 
 // AgentProgram says whether the first element of an agent's command is in its image. That is known

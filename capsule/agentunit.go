@@ -50,6 +50,7 @@ type commandYAML struct {
 	Env        map[string]string `json:"env"`
 	CallerEnv  []string          `json:"caller_env"`
 	Approval   agent.Approval    `json:"approval"`
+	Approvers  []string          `json:"approvers"`
 	AskTime    any               `json:"approval_timeout"`
 	ExitCodes  map[string]string `json:"exit_codes"`
 }
@@ -117,7 +118,7 @@ func (f wrappedYAML) wrapped(u *units, upstreams []string) *agent.Config {
 		InputFile: a.InputFile, OutputFile: a.OutputFile, Result: a.Result.result(), Mode: cmp.Or(a.Mode, agent.Task),
 		Protocol: a.Protocol,
 		RPC:      agent.RPC(a.RPC), Resume: a.Resume, Dir: a.Dir, Env: a.Env, CallerEnv: a.CallerEnv,
-		Approval:  cmp.Or(a.Approval, agent.Deny),
+		Approval: cmp.Or(a.Approval, agent.Deny), Approvers: a.Approvers,
 		ExitCodes: exitCodes(a.ExitCodes), Image: f.Image, Upstreams: upstreams, ReadWrite: f.Access == "read-write",
 		Disabled: f.Enabled != nil && !*f.Enabled,
 	}

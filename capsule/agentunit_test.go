@@ -47,6 +47,7 @@ agent:
   env: {API_KEY: "{placeholder}"}
   caller_env: [LANG]
   approval: ask
+  approvers: [team:legal, token:cfo]
   exit_codes: {"75": Transient}
 workspace: {write: true, max: 10MiB, ignore: [node_modules]}
 session: {idle: 5m}
@@ -59,7 +60,7 @@ session: {idle: 5m}
 		Input: agent.Args, Output: agent.File, OutputFile: "out/{run}.json",
 		Result: agent.Result{Format: agent.JSON, Text: &agent.Pick{At: "/result"}, Session: &agent.Pick{At: "/id", When: map[string]any{"/type": "end"}}},
 		Mode:   agent.Interactive, Resume: []string{"--resume", "{session}"}, Dir: "/workspace/project", Env: map[string]string{"API_KEY": "{placeholder}"},
-		CallerEnv: []string{"LANG"}, Approval: agent.Ask, ExitCodes: map[int]string{75: "Transient"}, Image: "registry.example.com/cli:1.2", ReadWrite: true,
+		CallerEnv: []string{"LANG"}, Approval: agent.Ask, Approvers: []string{"team:legal", "token:cfo"}, ExitCodes: map[int]string{75: "Transient"}, Image: "registry.example.com/cli:1.2", ReadWrite: true,
 		Workspace: agent.Workspace{Write: true, Max: 10 << 20, Ignore: []string{"node_modules"}}, Session: agent.Session{Idle: 5 * time.Minute},
 	}
 	if diff := cmp.Diff(want, c.Wrapped); diff != "" {
@@ -108,6 +109,7 @@ agent:
     GH_TOKEN: "12345abc"
     OTHER: "{message}"
   caller_env: [LD_PRELOAD]
+  approvers: [ada]
   protocol: acp
   exit_codes: {"300": Transient}
 session: {idle: 5m}
@@ -138,6 +140,8 @@ session: {idle: 5m}
 		`GH_TOKEN: "12345abc" | agent.env: "GH_TOKEN" looks like a secret`,
 		`OTHER: "{message}" | agent.env: the placeholder {message} is not known here`,
 		"caller_env: [LD_PRELOAD] | agent.caller_env: LD_PRELOAD is AOD's to set",
+		`approvers: [ada] | agent.approvers: "ada" is not an approver`,
+		"approvers: [ada] | agent.approvers: nobody is asked | add approval: ask",
 		"protocol: acp | agent.protocol: it has no meaning",
 		`exit_codes: {"300": Transient} | `,
 		"session: {idle: 5m} | session: it has no meaning without mode: interactive",

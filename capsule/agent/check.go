@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/internal/wire/strictjson"
 )
@@ -28,11 +29,22 @@ func Check(c *Config, fields []string) []fault.Finding {
 	k.checkResult()
 	k.checkMode()
 	k.checkEnv()
+	k.checkApprovers()
 	if dir := path.Clean(c.Dir); c.Dir != "" && (!path.IsAbs(c.Dir) || dir != c.Dir) {
 		k.report("/agent/dir", "agent.dir: it isn't an absolute path without . and ..",
 			"write one such as /workspace/project")
 	}
 	return k.findings
+}
+
+func (k *checker) checkApprovers() {
+	if err := api.CheckApprovers(k.Approvers); err != nil {
+		told := fault.Public(err)
+		k.report("/agent/approvers", "agent.approvers: "+told.Msg, told.Hint)
+	}
+	if len(k.Approvers) > 0 && k.Approval != Ask {
+		k.report("/agent/approvers", "agent.approvers: nobody is asked", "add approval: ask")
+	}
 }
 
 func (k *checker) report(pointer, message, hint string) {

@@ -19,6 +19,7 @@ type Config struct {
 	Env        map[string]string // plain values, or {placeholder}
 	CallerEnv  []string          // names that a caller may set
 	Approval   Approval          // of what the agent asks to be permitted
+	Approvers  []string          // who alone may answer that, see api.CheckApprovers; nil: who may see the run
 	AskTime    time.Duration     // how long a person may take to answer that; 0: 10 minutes
 	ExitCodes  map[int]string    // to a category: "Transient", "Permanent", "AgentError"
 	Image      string            // a reference, instead of a Dockerfile; "" where there is one

@@ -123,10 +123,11 @@ type Tolerance struct {
 
 // Ask is a question to a person.
 type Ask struct {
-	Question *expr.Template
-	Show     *expr.Template // an object of values and files; nil: nothing
-	Form     map[string]any // a schema of what is filled in; nil: nothing is
-	Answers  []string       // the actions; approve and reject where flow.yaml has none
+	Question  *expr.Template
+	Show      *expr.Template // an object of values and files; nil: nothing
+	Form      map[string]any // a schema of what is filled in; nil: nothing is
+	Answers   []string       // the actions; approve and reject where flow.yaml has none
+	Approvers []string       // who alone may answer, see api.CheckApprovers; nil: who may see the run
 }
 
 // Retry says when a failed try is followed by another one.

@@ -63,8 +63,10 @@ type Question struct {
 	Show    map[string]any  // JSON values, and Files
 	Form    json.RawMessage // the schema of what is filled in; nil: nothing is
 	Answers []string
-	Until   time.Time // zero: without an end
-	Alone   bool      // nothing else of the walk goes on while it is open
+	// Approvers alone may answer; nil: who may see the run.
+	Approvers []string
+	Until     time.Time // zero: without an end
+	Alone     bool      // nothing else of the walk goes on while it is open
 }
 
 // Answer is a person's answer.

@@ -12,7 +12,7 @@ import (
 // keyOrder is how people write a flow and its nodes.
 var keyOrder = []string{
 	"start", "description", "run", "units", "map", "as", "parallel", "max", "tolerate", "ask", "show", "form",
-	"answers", "wait", "scope",
+	"answers", "approvers", "wait", "scope",
 	"timeout", "cache", "retry", "tries", "when", "max_visits", "with", "flow", "branches", "collect", "fallback",
 	"set", "action", "next", "max_steps", "nodes", "state", "output",
 }
@@ -124,6 +124,7 @@ func (a *Ask) into(o document) {
 	if !slices.Equal(a.Answers, usualAnswers) {
 		o.texts("answers", a.Answers)
 	}
+	o.texts("approvers", a.Approvers)
 	if a.Form != nil {
 		o["form"] = a.Form
 	}

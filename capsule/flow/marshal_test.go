@@ -29,7 +29,7 @@ nodes:
     cache: 24h
     max_visits: 3
     next: {x: second, y: end, exhausted: end, default: end}
-  second: {ask: "really $${{ }}?", show: {a: 1}, form: {type: object}, answers: [yes-all, no-all], timeout: 48h, next: third}
+  second: {ask: "really $${{ }}?", show: {a: 1}, form: {type: object}, answers: [yes-all, no-all], approvers: ["team:a", "token:ada"], timeout: 48h, next: third}
   third: {map: [1, 2], as: it, parallel: 2, max: 5, tolerate: 2.5%, collect: "${{ out }}", flow: {nodes: {a: {set: {x: "${{ it }}"}}}}, next: fourth}
   fourth: {branches: {one: {run: u}, two: {wait: 5m}}, next: fifth}
   fifth: {scope: shared, flow: {start: b, nodes: {b: {}}}, next: end}

@@ -38,7 +38,7 @@ var nodeKeys = map[string][]string{
 	"timeout":  {"run", "flow", "branches", "ask"},
 	"retry":    {"run"},
 	"fallback": {"run", "flow", "branches", "ask"},
-	"show":     {"ask"}, "form": {"ask"}, "answers": {"ask"},
+	"show":     {"ask"}, "form": {"ask"}, "answers": {"ask"}, "approvers": {"ask"},
 	"as": {"map"}, "parallel": {"map"}, "max": {"map"}, "tolerate": {"map"}, "collect": {"map"},
 }
 
@@ -231,9 +231,14 @@ func (r *reader) readAsk(n *Node, at fields, vars seen) {
 		return
 	}
 	n.Ask = &Ask{
-		Question: at.shaped("ask", "a text", isText),
-		Show:     at.shaped("show", "an object", isObject),
-		Answers:  at.texts("answers"),
+		Question:  at.shaped("ask", "a text", isText),
+		Show:      at.shaped("show", "an object", isObject),
+		Answers:   at.texts("answers"),
+		Approvers: at.texts("approvers"),
+	}
+	if err := api.CheckApprovers(n.Ask.Approvers); err != nil {
+		told := fault.Public(err)
+		r.report(at.at("approvers"), told.Msg, told.Hint)
 	}
 	r.variables(n.Ask.Question, vars.names)
 	r.variables(n.Ask.Show, vars.names)

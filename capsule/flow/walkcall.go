@@ -290,7 +290,10 @@ func (f frame) question(ctx context.Context, node *Node, address string) (Questi
 	if err != nil {
 		return Question{}, err
 	}
-	q := Question{Address: address, Text: text, Show: show, Answers: node.Ask.Answers, Alone: ofFlowItself(address)}
+	q := Question{
+		Address: address, Text: text, Show: show, Answers: node.Ask.Answers, Approvers: node.Ask.Approvers,
+		Alone: ofFlowItself(address),
+	}
 	if node.Ask.Form != nil {
 		q.Form, err = Encode(node.Ask.Form)
 	}

@@ -16,8 +16,10 @@ type Question struct {
 	Show    json.RawMessage // an object of what is shown with it; nil: nothing
 	Form    json.RawMessage // the schema of what is filled in; nil: nothing is
 	Answers []string        // those that it takes, at least one
-	Until   time.Time       // when it is open no more; zero: without an end
-	Alone   bool            // the attempt does nothing else while it is open: it may be suspended meanwhile
+	// Approvers alone may answer, see api.CheckApprovers; nil: who may see the run.
+	Approvers []string
+	Until     time.Time // when it is open no more; zero: without an end
+	Alone     bool      // the attempt does nothing else while it is open: it may be suspended meanwhile
 }
 
 // Answer is a person's answer.

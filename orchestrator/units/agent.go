@@ -25,6 +25,7 @@ func (c *Catalogue) agentOf(u *unit.Unit) *api.UnitAgent {
 		Input: string(config.Input), Output: string(config.Output),
 		InputFile: config.InputFile, OutputFile: config.OutputFile, Protocol: string(config.Protocol),
 		Env: slices.Sorted(maps.Keys(config.Env)), CallerEnv: config.CallerEnv, Approval: string(config.Approval),
+		Approvers: config.Approvers,
 	}
 	if describer, err := c.describer(u); err == nil {
 		shown.Program = describer.Program(u)

@@ -140,7 +140,7 @@ func (v unitView) Rules() []fact {
 	}
 	if a := v.Agent; a != nil {
 		all = append(all, fact{"Program", strings.Join(a.Command, " ")}, fact{"Called by", a.Type + ", " + a.Mode},
-			fact{"Permissions", a.Approval})
+			fact{"Permissions", a.Approval}, fact{"Approvers", strings.Join(a.Approvers, ", ")})
 	}
 	return slices.DeleteFunc(all, func(f fact) bool { return f.Value == "" })
 }

@@ -196,6 +196,7 @@ func agentPage(page ui.Page, a api.UnitAgent) {
 	page.Field("variables", strings.Join(a.Env, ", "))
 	page.Field("callers set", strings.Join(a.CallerEnv, ", "))
 	page.Field("permits", a.Approval)
+	page.Field("approvers", strings.Join(a.Approvers, ", "))
 	if s := a.Session; s != nil && s.KeepAlive {
 		page.Field("sessions", "one process for all turns, idle for "+s.Idle)
 	} else if s != nil {

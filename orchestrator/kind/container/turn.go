@@ -251,7 +251,7 @@ func (a *approver) askPerson(ctx context.Context, p agent.Permission) (option st
 	}
 	answer, err := a.run.Ask(ctx, run.Question{
 		Address: "permission/" + p.ID, Kind: api.QuestionApproval, Text: p.Text, Show: show, Answers: ids,
-		Until: time.Now().Add(cmp.Or(a.config.AskTime, permitTime)),
+		Approvers: a.config.Approvers, Until: time.Now().Add(cmp.Or(a.config.AskTime, permitTime)),
 	})
 	var denied *run.Denied
 	if errors.As(err, &denied) {

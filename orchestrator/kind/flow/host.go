@@ -52,8 +52,8 @@ func (h *host) Keep(_ context.Context, s flow.Step) error { return h.KeepStep(s)
 // Ask implements flow.Host.
 func (h *host) Ask(ctx context.Context, q flow.Question) (flow.Answer, error) {
 	asked := run.Question{
-		Address: q.Address, Text: q.Text, Form: q.Form, Answers: q.Answers, Until: q.Until,
-		Alone: q.Alone,
+		Address: q.Address, Text: q.Text, Form: q.Form, Answers: q.Answers, Approvers: q.Approvers,
+		Until: q.Until, Alone: q.Alone,
 	}
 	if len(q.Show) > 0 {
 		var err error
