@@ -86,13 +86,20 @@ type Question struct {
 	Show    json.RawMessage `json:"show,omitempty"` // values and files to look at, as in a FlowState
 	Form    json.RawMessage `json:"form,omitempty"` // the schema of what is filled in
 	Answers []string        `json:"answers"`
-	Until   *time.Time      `json:"until"` // nil: without an end
-	AskedAt time.Time       `json:"asked_at"`
+	Files   []File          `json:"files,omitempty"` // that it shows, each under a name of its own
+	// who alone may answer, see CheckApprovers; nil: who may see the run
+	Approvers []string   `json:"approvers,omitempty"`
+	MayAnswer bool       `json:"may_answer"` // whoever asks for it may answer it, as long as it is open
+	Until     *time.Time `json:"until"`      // nil: without an end
+	AskedAt   time.Time  `json:"asked_at"`
 	// nil: nobody has answered it
 	Answered *Answered `json:"answered,omitempty"`
 	// when nobody could answer it any more, because its time was up or its run had ended; nil: it isn't closed
 	ClosedAt *time.Time `json:"closed_at,omitempty"`
 }
+
+// IsForOthers reports whether whoever asked for a question may not answer it because others are named for that.
+func (q Question) IsForOthers() bool { return len(q.Approvers) > 0 && !q.MayAnswer }
 
 // QuestionKind is what a question is about.
 type QuestionKind string

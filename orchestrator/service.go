@@ -132,6 +132,12 @@ func (s *Service) makeRooms() (err error) {
 				j.live.News.Notify()
 			}
 		},
+		StateDir: func(id string) string { return filepath.Join(s.runPath(id), layout.State) },
+		Refused: func(ctx context.Context, team, id string) {
+			s.Audit.Refused(ctx, audit.Refusal{
+				Team: team, Verb: "answer", Noun: "question", Object: id, Result: audit.Forbidden,
+			})
+		},
 	})
 	s.questions = s.Questions
 	s.Units, err = units.New(units.Options{

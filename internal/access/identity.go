@@ -33,6 +33,7 @@ type Origin struct {
 	Trace   string // the id of its trace; "": it has none
 
 	hidden *atomic.Bool // something that is there was denied
+	noted  *atomic.Bool // the refusal has a row of its own in the audit
 }
 
 // originKey is its key in a context.
@@ -40,7 +41,7 @@ type originKey struct{}
 
 // WithOrigin returns a context of a request that comes from somewhere.
 func WithOrigin(ctx context.Context, o Origin) context.Context {
-	o.hidden = &atomic.Bool{}
+	o.hidden, o.noted = &atomic.Bool{}, &atomic.Bool{}
 	return context.WithValue(ctx, originKey{}, o)
 }
 
@@ -55,6 +56,19 @@ func Hide(ctx context.Context) {
 func WasHidden(ctx context.Context) bool {
 	o := OriginOf(ctx)
 	return o.hidden != nil && o.hidden.Load()
+}
+
+// Note notes that the refusal of a context's request is in the audit, by what was asked for.
+func Note(ctx context.Context) {
+	if o := OriginOf(ctx); o.noted != nil {
+		o.noted.Store(true)
+	}
+}
+
+// WasNoted reports whether Note noted the request's refusal.
+func WasNoted(ctx context.Context) bool {
+	o := OriginOf(ctx)
+	return o.noted != nil && o.noted.Load()
 }
 
 // OriginOf returns where the request of a context comes from.

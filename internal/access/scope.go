@@ -12,7 +12,7 @@ import (
 // Scope is a part of what a server does for those who ask.
 type Scope string
 
-// The scopes. None is part of another one, but for Metrics of Read, and Admin, which is all.
+// The scopes. None is part of another one, but for Metrics of Read, Approve of Run, and Admin, which is all.
 const (
 	Read   Scope = "read"   // see runs, units and figures
 	Run    Scope = "run"    // begin runs, end them, answer their questions
@@ -20,13 +20,17 @@ const (
 	Admin  Scope = "admin"  // everything
 	// see how the whole server fares, whoever owns what: what Read shows of that, too, as long as there are no teams
 	Metrics Scope = "metrics"
+	Approve Scope = "approve" // see questions, and answer them: a part of Run
+
+	// Questions is to see questions. No token has it alone: Read and Approve have it.
+	Questions Scope = "questions"
 )
 
-// Scopes are all of them.
-var Scopes = []Scope{Read, Run, Upload, Admin, Metrics}
+// Scopes are all that a token may have.
+var Scopes = []Scope{Read, Run, Upload, Admin, Metrics, Approve}
 
-// with are the scopes that have what another one has.
-var more = map[Scope][]Scope{Metrics: {Read}}
+// more are the scopes that have what another one has.
+var more = map[Scope][]Scope{Metrics: {Read}, Approve: {Run}, Questions: {Read, Approve}}
 
 // ParseScopes reads scopes, each a name or several with commas. The error is an Input fault.
 func ParseScopes(texts []string) ([]Scope, error) {
@@ -35,7 +39,7 @@ func ParseScopes(texts []string) ([]Scope, error) {
 		scope := Scope(strings.TrimSpace(name))
 		if !slices.Contains(Scopes, scope) {
 			return nil, fault.New(fault.Input, "there is no scope %s", fault.Quote(name)).
-				WithHint("the scopes are read, run, upload, admin and metrics")
+				WithHint("the scopes are read, run, upload, admin, metrics and approve")
 		}
 		if !slices.Contains(scopes, scope) {
 			scopes = append(scopes, scope)
@@ -53,6 +57,7 @@ type Grant struct {
 	// Units are those that it may use, by their names or by those that they have in its teams; none: all of its teams.
 	Units   []string
 	Expires time.Time // from then on it allows nothing; zero: never
+	Guest   bool      // in a team that isn't its own: see In
 }
 
 // OfServer reports whether a grant is for the whole server, not for what some teams have.
@@ -86,6 +91,7 @@ func (g Grant) In(team string) (Grant, error) {
 		return Grant{}, fault.New(fault.Forbidden, "the token %q isn't one of the team %s", g.Name, fault.Quote(team)).
 			WithHint("its teams are %s", strings.Join(g.teams(), ", "))
 	}
+	g.Guest = g.OfServer() // whoever may look into every team is no approver of one by that
 	g.Teams = []string{team}
 	return g, nil
 }
@@ -112,6 +118,9 @@ func (g Grant) Allows(scope Scope) error {
 	if slices.Contains(g.Scopes, scope) || slices.Contains(g.Scopes, Admin) ||
 		slices.ContainsFunc(more[scope], func(s Scope) bool { return slices.Contains(g.Scopes, s) }) {
 		return nil
+	}
+	if scope == Questions {
+		scope = Read
 	}
 	return fault.New(fault.Forbidden, "the token %q lacks the scope %s", g.Name, scope).
 		WithHint("the operator makes one that has it: `aod token add NAME --scope %s`", scope)

@@ -72,7 +72,11 @@ type Earlier struct {
 }
 
 // Grant is what its holder may do.
-func (t Token) Grant() Grant { return Grant{t.Name, t.Scopes, t.Limits, t.Teams, t.Units, t.Expires} }
+func (t Token) Grant() Grant {
+	return Grant{
+		Name: t.Name, Scopes: t.Scopes, Limits: t.Limits, Teams: t.Teams, Units: t.Units, Expires: t.Expires,
+	}
+}
 
 // grace returns when the last of the earlier ones is over; zero: they are all.
 func (t Token) grace(now time.Time) (until time.Time) {

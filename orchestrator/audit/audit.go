@@ -10,6 +10,7 @@
 package audit
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"sync"
@@ -41,15 +42,24 @@ type Log struct {
 	opts Options
 
 	mu      sync.Mutex
-	refused map[refusal]int64
+	refused map[Refusal]int64
 	taking  sync.Mutex // notes are taken in once
 }
 
-// refusal is what refusals have in common that are one row.
-type refusal struct{ team, identity, address, verb, object, status string }
+// Refusal is what refusals have in common that are one row.
+type Refusal struct {
+	Team               string // of the object; "": that of whoever was refused
+	Verb, Noun, Object string
+	Result             string // the status with which it was refused
+
+	identity, address string
+}
+
+// Forbidden is the Refusal.Result of what somebody may not do.
+const Forbidden = "403"
 
 // New returns the Log of a server.
-func New(opts Options) *Log { return &Log{opts: opts, refused: map[refusal]int64{}} }
+func New(opts Options) *Log { return &Log{opts: opts, refused: map[Refusal]int64{}} }
 
 // Did stores what the client of ctx has done beside the database.
 func (l *Log) Did(ctx context.Context, verb, noun, object string) error {
@@ -58,17 +68,18 @@ func (l *Log) Did(ctx context.Context, verb, noun, object string) error {
 	})
 }
 
-// Refused notes that the client of ctx was refused something, by the name of what was asked for, and the status.
-func (l *Log) Refused(ctx context.Context, verb, object, status string) {
+// Refused notes that the client of ctx was refused something.
+func (l *Log) Refused(ctx context.Context, of Refusal) {
 	identity, asked := access.Identity(ctx)
 	if !asked {
 		return
 	}
-	of := refusal{access.OwnerOf(ctx).Team, identity, access.OriginOf(ctx).Address, verb, object, status}
+	of.identity, of.address = identity, access.OriginOf(ctx).Address
+	of.Team = cmp.Or(of.Team, access.OwnerOf(ctx).Team)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if _, known := l.refused[of]; !known && len(l.refused) >= maxRefusals {
-		of = refusal{status: status, identity: "others"}
+		of = Refusal{Noun: of.Noun, Result: of.Result, identity: "others"}
 	}
 	l.refused[of]++
 }
@@ -98,13 +109,13 @@ func (l *Log) store(ctx context.Context) error {
 	}
 	l.mu.Lock()
 	refused := l.refused
-	l.refused = map[refusal]int64{}
+	l.refused = map[Refusal]int64{}
 	l.mu.Unlock()
 	var rows []store.Audited
 	for of, count := range refused {
 		rows = append(rows, store.Audited{
-			At: time.Now().UTC(), Team: of.team, Identity: of.identity, Address: of.address, Verb: of.verb,
-			Noun: "route", Object: of.object, Result: of.status, Count: count,
+			At: time.Now().UTC(), Team: of.Team, Identity: of.identity, Address: of.address, Verb: of.Verb,
+			Noun: of.Noun, Object: of.Object, Result: of.Result, Count: count,
 		})
 	}
 	if len(rows) == 0 {

@@ -64,8 +64,11 @@ func (r refusals) counted(next echo.HandlerFunc) echo.HandlerFunc {
 		default:
 			return nil
 		}
-		if r.log != nil {
-			r.log.Refused(ctx, strings.ToLower(methodOf(c.Request())), r.routes.nameOf(c), strconv.Itoa(status))
+		if r.log != nil && !access.WasNoted(ctx) {
+			r.log.Refused(ctx, audit.Refusal{
+				Verb: strings.ToLower(methodOf(c.Request())), Noun: "route", Object: r.routes.nameOf(c),
+				Result: strconv.Itoa(status),
+			})
 		}
 		return nil
 	}

@@ -20,7 +20,14 @@ import (
 
 // getFile returns the handler of the files of a run that open finds.
 func getFile(open func(ctx context.Context, id, name string) (*os.File, api.File, error)) echo.HandlerFunc {
-	return about(runID, func(c echo.Context, id string) error {
+	return fileOf(runID, open)
+}
+
+// fileOf is getFile of another thing that has files.
+func fileOf(
+	of find, open func(ctx context.Context, id, name string) (*os.File, api.File, error),
+) echo.HandlerFunc {
+	return about(of, func(c echo.Context, id string) error {
 		name, err := fileName(c)
 		if err != nil {
 			return err

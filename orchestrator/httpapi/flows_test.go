@@ -151,6 +151,14 @@ func TestAFlowOverHTTP(t *testing.T) {
 	s.do("GET", "/v1/runs/"+run+"/steps?limit=0", "").wants(t, 400)
 
 	to := "/v1/questions/" + q.ID
+	if one := decode[api.Question](t, s.do("GET", to, "").wants(t, 200)); one.Run != run || !one.MayAnswer || len(one.Files) != 1 || one.Files[0].Name != "report.txt" {
+		t.Errorf("%+v", one)
+	}
+	if got := s.do("GET", to+"/files/report.txt", "").wants(t, 200); got.body != "0123456789" {
+		t.Errorf("%q", got.body)
+	}
+	s.do("GET", to+"/files/other.txt", "").wants(t, 404)
+	s.do("GET", "/v1/questions/x/files/report.txt", "").wants(t, 404)
 	for body, status := range map[string]int{`{"action":"maybe"}`: 422, `{"action":"approve","form":{"why":1}}`: 422, `{"action":1}`: 400, `{"act":"approve"}`: 400, `[]`: 400} {
 		s.do("POST", to, body).wants(t, status)
 	}

@@ -96,8 +96,10 @@ type questionHandlers struct {
 }
 
 func (h questionHandlers) list(c echo.Context) error {
-	q := paged(c, "run", "all")
-	filter := questions.Filter{Run: q.id("run"), All: q.flag("all"), After: q.after(), Limit: q.limit()}
+	q := paged(c, "run", "all", "mine")
+	filter := questions.Filter{
+		Run: q.id("run"), All: q.flag("all"), Mine: q.flag("mine"), After: q.after(), Limit: q.limit(),
+	}
 	if q.err != nil {
 		return q.err
 	}
@@ -105,12 +107,17 @@ func (h questionHandlers) list(c echo.Context) error {
 	return replied(c, page, err)
 }
 
-func (h questionHandlers) answer(c echo.Context) error {
+// questionID returns the id in the request's path.
+func questionID(c echo.Context) (string, error) {
 	id := c.Param("id")
 	if !httpwire.IsRunID(id) { // they have the same form
-		return fault.New(fault.NotFound, "there is no question of this id").
+		return "", fault.New(fault.NotFound, "there is no question of this id").
 			WithHint("`aod questions` lists the open ones")
 	}
+	return id, nil
+}
+
+func (h questionHandlers) answer(c echo.Context, id string) error {
 	var answer api.Answer
 	err := h.bodies.object(c, member{"action", &answer.Action}, member{"form", &answer.Form},
 		member{"by", &answer.By}, member{"note", &answer.Note})

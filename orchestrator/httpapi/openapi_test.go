@@ -253,7 +253,7 @@ func TestEveryRouteAnswersAsDocumented(t *testing.T) {
 	id := s.begin()
 	s.do("POST", "/v1/runs/"+id+"/cancel", "").wants(t, 202)
 	seen["cancelRun"] = true
-	for _, op := range []string{"getFlow", "getUnitFlow", "listSteps", "getState", "getStateFile", "listQuestions", "answerQuestion"} {
+	for _, op := range []string{"getFlow", "getUnitFlow", "listSteps", "getState", "getStateFile", "listQuestions", "answerQuestion", "getQuestion", "getQuestionFile"} {
 		seen[op] = true // see TestAFlowOverHTTP
 	}
 	for _, op := range []string{"sayToRun", "listMessages", "listArtifacts", "getArtifact"} {

@@ -127,6 +127,7 @@ func (h handlers) table() []route {
 }
 
 func (h handlers) ofRuns() []route {
+	shown := fileOf(questionID, h.svc.Questions.OpenFile)
 	return []route{
 		{http.MethodPost, "/v1/runs", access.Run, h.runs.submit, slow},
 		{http.MethodGet, "/v1/runs", access.Read, h.runs.list, 0},
@@ -155,8 +156,10 @@ func (h handlers) ofRuns() []route {
 		{http.MethodPost, "/v1/runs/:id/cancel", access.Run, about(runID, h.runs.cancel), 0},
 		{http.MethodPost, "/v1/runs/:id/rerun", access.Run, about(runID, h.runs.rerun), slow},
 
-		{http.MethodGet, "/v1/questions", access.Read, h.questions.list, 0},
-		{http.MethodPost, "/v1/questions/:id", access.Run, h.questions.answer, 0},
+		{http.MethodGet, "/v1/questions", access.Questions, h.questions.list, 0},
+		{http.MethodGet, "/v1/questions/:id", access.Questions, one(questionID, h.svc.Questions.Get), 0},
+		{http.MethodGet, "/v1/questions/:id/files/*", access.Questions, shown, slow},
+		{http.MethodPost, "/v1/questions/:id", access.Approve, about(questionID, h.questions.answer), 0},
 	}
 }
 

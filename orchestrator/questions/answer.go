@@ -31,6 +31,9 @@ func (g *Registry) AnswerOnce(ctx context.Context, id string, answer api.Answer,
 	if err != nil {
 		return err
 	}
+	if err := g.approves(ctx, row); err != nil {
+		return err
+	}
 	raw, err := checkedAnswer(row, answer)
 	if err != nil {
 		return err

@@ -100,6 +100,9 @@ func (g *Registry) open(ctx context.Context, r *run.Run, q run.Question) (row st
 	if asked.Answers, err = json.Marshal(q.Answers); err != nil {
 		return row, err
 	}
+	if asked.Approvers, err = approversText(q.Approvers); err != nil {
+		return row, err
+	}
 	event := api.QuestionEvent{ID: id, Address: q.Address, State: api.QuestionOpen}
 	err = g.opts.Persist(ctx, "open question", r.ID, func() (err error) {
 		row, err = g.opts.Questions.Open(context.WithoutCancel(ctx), asked, stored(asked.AskedAt, event))
@@ -138,7 +141,7 @@ func (g *Registry) Resume(run string) {
 // Close closes the questions that are open at the end of a run.
 func (g *Registry) Close(ctx context.Context, r *run.Run) error {
 	for g.asks(r.ID) {
-		rows, err := g.opts.Questions.ListOpen(context.WithoutCancel(ctx), r.ID, store.Owned{}, time.Time{}, 0, 0)
+		rows, err := g.opts.Questions.List(context.WithoutCancel(ctx), store.QuestionFilter{Run: r.ID})
 		if err != nil || len(rows) == 0 {
 			return err
 		}

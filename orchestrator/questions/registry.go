@@ -4,6 +4,9 @@
 //	Registry.Answer  checks an answer against its question, stores it, and wakes who waits
 //	Registry.Close   closes what is open at the end of a run
 //
+// A question that has approvers is answered by one of them alone (approvers.go), who may be of another team: that one
+// sees the question and the files that it shows, and nothing else of its run.
+//
 // Whoever loses the answer on the way finds the question again under its key. Registry.suspended (ask.go) waits on a
 // small stack for runs that a kind has suspended with run.Asks.
 //
@@ -35,6 +38,10 @@ type Options struct {
 	Persist func(ctx context.Context, operation, run string, do func() error) error
 	// News is told of each run of which something was stored.
 	News func(run string)
+	// Refused is told that the client of ctx may not answer a question of a team's.
+	Refused func(ctx context.Context, team, question string)
+	// StateDir is where the run of a flow has the files of its state.
+	StateDir func(run string) string
 }
 
 // Registry implements run.People by what is stored: whoever asks a server for the open questions may answer them. It
@@ -96,6 +103,7 @@ func (g *Registry) AwaitOpened(run string) (opened <-chan struct{}, leave func()
 type Filter struct {
 	Run   string // "": of all
 	All   bool   // of Run: those that are answered and closed, too
+	Mine  bool   // only those that name the client as an approver, and that it may answer
 	After int64  // as a page before had it
 	Limit int    // 1..1000; 0 is 100
 }
@@ -109,10 +117,7 @@ func (g *Registry) List(ctx context.Context, f Filter) (api.QuestionPage, error)
 	rows, err := g.rows(ctx, f, limit)
 	page := api.QuestionPage{Questions: make([]api.Question, 0, len(rows))}
 	for _, row := range rows {
-		if !sees(ctx, row) {
-			continue
-		}
-		q, err := shown(row)
+		q, err := shown(ctx, row)
 		if err != nil {
 			return api.QuestionPage{}, err
 		}
@@ -125,13 +130,13 @@ func (g *Registry) List(ctx context.Context, f Filter) (api.QuestionPage, error)
 }
 
 func (g *Registry) rows(ctx context.Context, f Filter, limit int) ([]store.Question, error) {
-	switch {
-	case !f.All:
-		return g.opts.Questions.ListOpen(ctx, f.Run, store.OwnedFor(ctx), time.Now(), f.After, limit)
-	case f.Run == "":
+	if f.All && f.Run == "" {
 		return nil, fault.New(fault.Input, "all questions are listed of one run").WithHint("name it: ?run=ID&all=true")
 	}
-	return g.opts.Questions.ListAll(ctx, f.Run, f.After, limit)
+	return g.opts.Questions.List(ctx, store.QuestionFilter{
+		Run: f.Run, All: f.All, At: time.Now(), Owned: store.OwnedIn(access.ReachOfQuestions(ctx)),
+		Named: access.ApproverOf(ctx), Mine: f.Mine, After: f.After, Limit: limit,
+	})
 }
 
 // Get returns a question, also one that is answered or closed, or a NotFound fault.
@@ -140,24 +145,25 @@ func (g *Registry) Get(ctx context.Context, id string) (api.Question, error) {
 	if err != nil {
 		return api.Question{}, err
 	}
-	return shown(row)
+	return shown(ctx, row)
 }
 
 // row returns what is stored of a question of a run that the client of ctx may know of.
 func (g *Registry) row(ctx context.Context, id string) (store.Question, error) {
 	row, err := g.opts.Questions.Get(ctx, id)
-	if err == nil && !sees(ctx, row) {
+	if err != nil {
+		return row, err
+	}
+	approvers, err := approversOf(row)
+	seen := access.ReachOfQuestions(ctx).Sees(access.Owner{Team: row.Team, By: row.MadeBy})
+	if err == nil && !seen && !access.IsApprover(ctx, approvers) {
+		access.Hide(ctx)
 		return store.Question{}, store.UnknownQuestion(id)
 	}
 	return row, err
 }
 
-// sees reports whether the client of ctx may know of a question.
-func sees(ctx context.Context, row store.Question) bool {
-	return access.Sees(ctx, access.Owner{Team: row.Team, By: row.MadeBy})
-}
-
-func shown(row store.Question) (api.Question, error) {
+func shown(ctx context.Context, row store.Question) (api.Question, error) {
 	q := api.Question{
 		ID: row.ID, Run: row.Run, Unit: row.Unit, Address: row.Address, Kind: api.QuestionKind(row.Kind),
 		Text: row.Text, Show: row.Show, Form: row.Form, Until: run.TimeOrNil(row.Until), AskedAt: row.AskedAt,
@@ -172,12 +178,17 @@ func shown(row store.Question) (api.Question, error) {
 	if err := json.Unmarshal(row.Answers, &q.Answers); err != nil {
 		return q, run.Corrupt(err)
 	}
+	var err error
+	if q.Approvers, err = approversOf(row); err != nil {
+		return q, err
+	}
+	q.MayAnswer, q.Files = access.MayAnswer(ctx, q.Approvers), filesIn(q)
 	return q, nil
 }
 
 // Oldest returns what is told of the oldest open question of a run; nil: it has none.
 func (g *Registry) Oldest(ctx context.Context, id string) (*api.OpenQuestion, error) {
-	rows, err := g.opts.Questions.ListOpen(ctx, id, store.Owned{}, time.Now(), 0, 1)
+	rows, err := g.opts.Questions.List(ctx, store.QuestionFilter{Run: id, At: time.Now(), Limit: 1})
 	if err != nil || len(rows) == 0 {
 		return nil, err
 	}

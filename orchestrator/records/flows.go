@@ -12,7 +12,6 @@ import (
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/capsule"
 	"github.com/agent-on-demand/aod/capsule/flow"
-	"github.com/agent-on-demand/aod/internal/safefs"
 	"github.com/agent-on-demand/aod/orchestrator/layout"
 	"github.com/agent-on-demand/aod/orchestrator/run"
 	"github.com/agent-on-demand/aod/orchestrator/store"
@@ -54,16 +53,12 @@ func StateOf(dir string, input json.RawMessage, steps []flow.Step) (api.FlowStat
 	if err != nil {
 		return api.FlowState{}, err
 	}
-	names := flow.Names{Whole: true}
-	if _, err := names.Plain(state); err != nil {
+	files, err := run.FilesOf(state)
+	if err != nil {
 		return api.FlowState{}, err
 	}
-	shown := api.FlowState{Files: make([]api.File, 0, len(names.Files()))}
-	for _, in := range names.Files() {
-		shown.Files = append(shown.Files, api.File{Name: names.Of(in), SizeBytes: in.SizeBytes, SHA256: in.SHA256})
-	}
-	shown.State, err = flow.Encode(state)
-	return shown, err
+	raw, err := flow.Encode(state)
+	return api.FlowState{State: raw, Files: files}, err
 }
 
 // Beginning is what a rerun of a flow from a step begins with.
@@ -153,17 +148,10 @@ func (f *Flows) OpenStateFile(ctx context.Context, id, name string) (*os.File, a
 		return nil, api.File{}, err
 	}
 	for _, file := range shown.Files {
-		if file.Name != name {
-			continue
+		if file.Name == name {
+			content, err := run.OpenOfState(filepath.Join(f.runs.dir(id), layout.State), file)
+			return content, file, err
 		}
-		content, info, err := safefs.OpenNamed(filepath.Join(f.runs.dir(id), layout.State, file.SHA256))
-		if err == nil && info.Size() == file.SizeBytes {
-			return content, file, nil
-		}
-		if content != nil {
-			_ = content.Close() // read only
-		}
-		return nil, api.File{}, fault.Wrap(fault.NotFound, err, "the file of the state is gone")
 	}
 	return nil, api.File{}, fault.New(fault.NotFound, "the state has no such file").
 		WithHint("`aod flow state %s` lists its files", id)

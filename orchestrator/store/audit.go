@@ -71,7 +71,8 @@ func noted(ctx context.Context, change change) (_ change, stored func()) {
 		return change, func() {}
 	}
 	return func(ctx context.Context, tx *transaction) error {
-			if err := change(ctx, tx); err != nil {
+			tx.unchanged = false // a transaction may have several changes
+			if err := change(ctx, tx); err != nil || tx.unchanged {
 				return err
 			}
 			return addAudited(ctx, tx, *row)

@@ -51,8 +51,10 @@ type statement struct {
 }
 
 func (c *condition) of(selected string) statement {
-	return statement{selected + " WHERE " + strings.Join(c.terms, " AND "), c.args}
+	return statement{selected + " WHERE " + c.and(), c.args}
 }
+
+func (c *condition) and() string { return strings.Join(c.terms, " AND ") }
 
 // union is the rows of all parts. No row is of two.
 func union(parts ...statement) (all statement) {

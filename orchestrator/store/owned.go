@@ -16,8 +16,10 @@ type Owned struct {
 }
 
 // OwnedFor selects what the client of ctx may know of.
-func OwnedFor(ctx context.Context) Owned {
-	reach := access.ReachOf(ctx)
+func OwnedFor(ctx context.Context) Owned { return OwnedIn(access.ReachOf(ctx)) }
+
+// OwnedIn selects what is within a reach.
+func OwnedIn(reach access.Reach) Owned {
 	switch {
 	case reach.All:
 		return Owned{}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/agent-on-demand/aod/api/fault"
@@ -27,6 +28,7 @@ type Question struct {
 	AnsweredAt time.Time // zero: it isn't
 	Answer     []byte    // JSON
 	AnsweredBy string    // the name of the token with which it was answered; "" for none
+	Approvers  string    // who alone may answer it: a JSON list; "": who may see the run
 	ClosedAt   time.Time // when nobody could answer any more; zero: it isn't closed
 	Over       bool      // its run has ended
 }
@@ -41,10 +43,10 @@ type Questions struct{ core *core }
 func (s *Questions) Open(ctx context.Context, q Question, events ...Event) (Question, error) {
 	err := s.core.changeRun(ctx, "open question", q.Run, func(ctx context.Context, tx *transaction, run int64) error {
 		const insert = `INSERT INTO questions (id, run, address, kind, text, show, form, answers, until, asked_at,
-			answered_at, closed_at)
-			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, 0) ON CONFLICT (run, address) DO NOTHING`
+			approvers, answered_at, closed_at)
+			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0, 0) ON CONFLICT (run, address) DO NOTHING`
 		n, err := tx.rows(ctx, insert, q.ID, run, q.Address, q.Kind, q.Text, q.Show, q.Form, q.Answers, nanos(q.Until),
-			nanos(q.AskedAt))
+			nanos(q.AskedAt), q.Approvers)
 		if err != nil {
 			return err
 		}
@@ -97,10 +99,13 @@ func (s *Questions) Answer(
 		if err != nil {
 			return err
 		}
-		if fresh, err := takeOnce(ctx, tx, key, q.Run, run); !fresh || err != nil {
+		fresh, err := takeOnce(ctx, tx, key, q.Run, run)
+		if !fresh || err != nil {
+			tx.unchanged = !fresh
 			return err
 		}
 		if again, err := q.takes(answer, at); again || err != nil {
+			tx.unchanged = again
 			return err
 		}
 		if err := tx.exec(ctx, "UPDATE questions SET answered_at = ?, answer = ?, answered_by = ? WHERE id = ?",
@@ -163,41 +168,75 @@ func (s *Questions) Get(ctx context.Context, id string) (Question, error) {
 
 // bytes implements large.
 func (q Question) bytes() int {
-	return len(q.Text) + len(q.Show) + len(q.Form) + len(q.Answers) + len(q.Answer)
+	return len(q.Text) + len(q.Show) + len(q.Form) + len(q.Answers) + len(q.Answer) + len(q.Approvers)
 }
 
 // most implements large.
 func (Question) most() int { return pageBytes }
 
-// ListOpen returns the questions that can be answered at a time and whose Seq is greater
-// than after, in order: those of a run, or of all where run is "", by who owns the runs. At most limit, never more than
-// 1000, and fewer where they are large; a limit of 0 means 1000.
-func (s *Questions) ListOpen(
-	ctx context.Context, run string, owned Owned, at time.Time, after int64, limit int,
-) ([]Question, error) {
-	const open = selectQuestion + ` WHERE answered_at = 0 AND closed_at = 0 AND runs.finished = 0
-		AND (until = 0 OR until > ?4)
-		AND questions.seq > ?1 AND (?2 = '' OR runs.id = ?2)`
-	narrowed := owned.and("runs")
-	args := append([]any{after, run, atMost(limit), nanos(at)}, narrowed.args...)
-	return paged(ctx, s.core, "list questions", scanQuestion,
-		open+narrowed.text+" ORDER BY questions.seq LIMIT ?3", args...)
+// QuestionFilter selects questions.
+type QuestionFilter struct {
+	Run   string    // "": of all
+	All   bool      // also those that can't be answered at a time
+	At    time.Time // this one
+	Owned Owned     // whose runs ask
+	Named []string  // as whom who asks may be named as an approver: what names one is selected, too, whoever owns it
+	Mine  bool      // only what names one
+	After int64     // only those with a greater Seq
+	Limit int       // at most 1000; 0 is 1000
 }
 
-// ListAll returns all questions of a run whose Seq is greater than after, in order, as ListOpen does. Whose the run is
-// doesn't matter.
-func (s *Questions) ListAll(ctx context.Context, run string, after int64, limit int) ([]Question, error) {
-	const all = selectQuestion + " WHERE questions.seq > ? AND runs.id = ? ORDER BY questions.seq LIMIT ?"
-	return paged(ctx, s.core, "list questions", scanQuestion, all, after, run, atMost(limit))
+// named is what selects the questions that name one as an approver.
+func (f QuestionFilter) named() (c condition) {
+	if len(f.Named) == 0 {
+		c.add("0")
+		return c
+	}
+	const each = "(SELECT value FROM json_each(iif(approvers = '', '[]', approvers)))"
+	args := make([]any, len(f.Named))
+	for i, name := range f.Named {
+		args[i] = name
+	}
+	c.add("approvers <> ''")
+	c.add("EXISTS (SELECT 1 FROM "+each+" WHERE value IN (?"+strings.Repeat(", ?", len(args)-1)+"))", args...)
+	return c
+}
+
+func (f QuestionFilter) where() condition {
+	var c, owned condition
+	c.add("questions.seq > ?", f.After)
+	if f.Run != "" {
+		c.add("runs.id = ?", f.Run)
+	}
+	if !f.All {
+		c.add("answered_at = 0 AND closed_at = 0 AND runs.finished = 0 AND (until = 0 OR until > ?)", nanos(f.At))
+	}
+	named := f.named()
+	if f.Mine {
+		c.add(named.and(), named.args...)
+		return c
+	}
+	if f.Owned.narrow(&owned, "runs", false); len(owned.terms) > 0 {
+		c.add("("+owned.and()+" OR "+named.and()+")", append(owned.args, named.args...)...)
+	}
+	return c
+}
+
+// List returns questions in their order, fewer than the limit where they are large.
+func (s *Questions) List(ctx context.Context, f QuestionFilter) ([]Question, error) {
+	where := f.where()
+	of := where.of(selectQuestion)
+	return paged(ctx, s.core, "list questions", scanQuestion, of.text+" ORDER BY questions.seq LIMIT ?",
+		append(of.args, atMost(f.Limit))...)
 }
 
 const selectQuestion = `SELECT questions.seq, questions.id, runs.id, runs.unit, runs.team, runs.made_by, address,
 	questions.kind, text, show, form, answers, until, asked_at, answered_at, answer, answered_by, closed_at,
-	runs.finished
+	approvers, runs.finished
 	FROM questions JOIN runs ON runs.seq = questions.run`
 
 func scanQuestion(row scanner, q *Question) error {
 	return row.Scan(&q.Seq, &q.ID, &q.Run, &q.Unit, &q.Team, &q.MadeBy, &q.Address, &q.Kind, &q.Text, &q.Show, &q.Form,
 		&q.Answers, stamp{&q.Until}, stamp{&q.AskedAt},
-		stamp{&q.AnsweredAt}, &q.Answer, &q.AnsweredBy, stamp{&q.ClosedAt}, &q.Over)
+		stamp{&q.AnsweredAt}, &q.Answer, &q.AnsweredBy, stamp{&q.ClosedAt}, &q.Approvers, &q.Over)
 }

@@ -37,7 +37,7 @@ var (
 
 func openIDs(t *testing.T, s *Store, run string) (ids []string) {
 	t.Helper()
-	questions, err := s.Questions.ListOpen(t.Context(), run, Owned{}, epoch, 0, 0)
+	questions, err := s.Questions.List(t.Context(), QuestionFilter{Run: run, At: epoch})
 	must(t, err)
 	for _, q := range questions {
 		ids = append(ids, q.ID)
@@ -160,9 +160,9 @@ func TestOpenQuestionsAreListedByTheirRun(t *testing.T) {
 	if diff := cmp.Diff([]string{second.ID}, openIDs(t, s, second.Run)); diff != "" {
 		t.Error(diff)
 	}
-	page, err := s.Questions.ListOpen(t.Context(), "", Owned{}, epoch, 0, 1)
+	page, err := s.Questions.List(t.Context(), QuestionFilter{At: epoch, Limit: 1})
 	must(t, err)
-	rest, err := s.Questions.ListOpen(t.Context(), "", Owned{}, epoch, page[0].Seq, 0)
+	rest, err := s.Questions.List(t.Context(), QuestionFilter{At: epoch, After: page[0].Seq})
 	must(t, err)
 	if len(page) != 1 || len(rest) != 1 || rest[0].ID != second.ID {
 		t.Errorf("%v, then %v", page, rest)
@@ -192,7 +192,7 @@ func TestAProgramAsksSoOftenAndNoMore(t *testing.T) {
 	}
 	wantKind(t, of("input", maxQuestions), fault.TooLarge)
 	must(t, of("", maxQuestions)) // a flow is bounded by its steps
-	if questions, err := s.Questions.ListOpen(t.Context(), q.Run, Owned{}, epoch, 0, 0); err != nil || len(questions) != maxQuestions+1 {
+	if questions, err := s.Questions.List(t.Context(), QuestionFilter{Run: q.Run, At: epoch}); err != nil || len(questions) != maxQuestions+1 {
 		t.Errorf("%d are open, %v", len(questions), err)
 	}
 }

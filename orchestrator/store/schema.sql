@@ -198,6 +198,7 @@ CREATE TABLE questions (
   closed_at   INTEGER NOT NULL,
   kind        TEXT    NOT NULL DEFAULT '', -- what kind of question it is; '' of a node of a flow
   answered_by TEXT    NOT NULL DEFAULT '', -- the name of the token with which it was answered; '' for none
+  approvers   TEXT    NOT NULL DEFAULT '', -- who alone may answer it: a JSON list; '' is who may see the run
   UNIQUE (run, address)
 ) STRICT;
 

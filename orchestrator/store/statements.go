@@ -10,6 +10,7 @@ type transaction struct {
 	*sql.Tx
 	statements *statements
 	pushed     bool // there are new deliveries
+	unchanged  bool // the last change was one already: the audit has it
 }
 
 // ExecContext works as sql.Tx's, with a prepared statement if there is one.

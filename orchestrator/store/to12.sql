@@ -1,4 +1,4 @@
--- Version 12: lists and counts by the team that owns; to whom a schedule belongs; the audit.
+-- Version 12: lists and counts by the team that owns; to whom a schedule belongs; who may answer a question; the audit.
 
 DROP TRIGGER runs_came;
 DROP TRIGGER runs_moved;
@@ -35,6 +35,8 @@ CREATE INDEX runs_changed_by_team_state ON runs (team, state, changed_at) WHERE 
 ALTER TABLE schedules ADD COLUMN team TEXT NOT NULL DEFAULT 'default';
 ALTER TABLE schedules ADD COLUMN made_by TEXT NOT NULL DEFAULT '';
 UPDATE schedules SET made_by = coalesce(CAST(spec AS TEXT) ->> 'by', '') WHERE json_valid(CAST(spec AS TEXT));
+
+ALTER TABLE questions ADD COLUMN approvers TEXT NOT NULL DEFAULT '';
 
 CREATE TABLE audit (
   seq      INTEGER PRIMARY KEY AUTOINCREMENT, -- never given twice, also when all before were removed for their age

@@ -35,10 +35,11 @@ server that runs sees each change with the next request, and ends what is open w
 seconds. What is stored of a token is its digest.
 
 A token has scopes: read (runs, units, figures), run (begin and end runs, answer questions),
-upload (bring, set back and remove units), metrics (/metrics alone, of all teams), admin
-(everything). None of the first three is part of another. It may have limits: --rate of
-requests in a minute, --runs that go on at once; what goes beyond is refused with 429. It may
-be limited to --unit: it knows of no others. It may expire.
+upload (bring, set back and remove units), approve (see and answer questions, a part of run),
+metrics (/metrics alone, of all teams), admin (everything). read, run and upload aren't part
+of one another. It may have limits: --rate of requests in a minute, --runs that go on at once;
+what goes beyond is refused with 429. It may be limited to --unit: it knows of no others. It
+may expire.
 
 With --team it is one of a team: what is made with it belongs to that, and it sees nothing of
 other teams. Without, it belongs to the team "default", and with admin it is for the whole server.`,
@@ -71,7 +72,8 @@ func tokenAddCommand(env *cli.Env) *cobra.Command {
 			return printed(env, token, err)
 		},
 	}
-	cmd.Flags().StringSliceVar(&asked.Scopes, "scope", nil, "read, run, upload, admin or metrics; several with commas")
+	cmd.Flags().StringSliceVar(&asked.Scopes, "scope", nil,
+		"read, run, upload, approve, admin, metrics; several with commas")
 	cmd.Flags().StringSliceVar(&asked.Teams, "team", nil,
 		"the team that owns what is made with it; several with commas, of which the first owns that")
 	cmd.Flags().StringSliceVar(&asked.Units, "unit", nil,
