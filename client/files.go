@@ -52,15 +52,17 @@ func (c *conn) file(ctx context.Context, id string, file api.File, w io.Writer, 
 	if err := api.CheckFileName(file.Name); err != nil {
 		return fault.Wrap(fault.Unavailable, err, "the server names a file of the run in a way that is refused")
 	}
-	return c.download(ctx, id, file, w, place...)
+	return c.download(ctx, toRun(http.MethodGet, id, below(file, place...)...), file, w)
+}
+
+// below is the address of a file below a place.
+func below(file api.File, place ...string) []string {
+	return slices.Concat(place, strings.Split(file.Name, "/"))
 }
 
 // download is file for a name that was checked.
-func (c *conn) download(ctx context.Context, id string, file api.File, w io.Writer, place ...string) error {
-	d := download{
-		conn: c, from: toRun(http.MethodGet, id, slices.Concat(place, strings.Split(file.Name, "/"))...),
-		file: file, w: w, sum: sha256.New(),
-	}
+func (c *conn) download(ctx context.Context, from request, file api.File, w io.Writer) error {
+	d := download{conn: c, from: from, file: file, w: w, sum: sha256.New()}
 	retries := c.newRetrier()
 	for {
 		before := d.got
@@ -316,7 +318,7 @@ func (c *conn) copyTo(ctx context.Context, r request, w io.Writer) error {
 // The path is one of a list that was read by workspace.ReadChanges.
 func (c Changes) File(ctx context.Context, id string, change api.Change, w io.Writer) error {
 	file := api.File{Name: change.Path, SizeBytes: change.Size, SHA256: change.After}
-	return c.conn.download(ctx, id, file, w, "changes", "files")
+	return c.conn.download(ctx, toRun(http.MethodGet, id, below(file, "changes", "files")...), file, w)
 }
 
 // OfSession is List for what the turns of a session made of its workspace so far, with the

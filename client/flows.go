@@ -9,6 +9,7 @@ import (
 	"net/url"
 
 	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/api/fault"
 )
 
 // Flows tells of runs of flows.
@@ -65,6 +66,31 @@ func (c Questions) List(ctx context.Context, run string) iter.Seq2[api.Question,
 	}
 	return numbered(ctx, c.conn, r, 1000,
 		func(p api.QuestionPage) ([]api.Question, *int64) { return p.Questions, p.Next })
+}
+
+// Mine lists the open questions that name the client's token, or a team of it, as who alone answers them.
+func (c Questions) Mine(ctx context.Context) iter.Seq2[api.Question, error] {
+	r := to(http.MethodGet, "questions")
+	r.query = url.Values{"mine": {"true"}}
+	return numbered(ctx, c.conn, r, 1000,
+		func(p api.QuestionPage) ([]api.Question, *int64) { return p.Questions, p.Next })
+}
+
+// Get returns a question, also one that is answered or closed.
+func (c Questions) Get(ctx context.Context, question string) (api.Question, error) {
+	r := to(http.MethodGet, "questions", question)
+	r.err = checkID(question)
+	return got[api.Question](ctx, c.conn, r)
+}
+
+// File is Files.Get for a file that a question shows, of its Files.
+func (c Questions) File(ctx context.Context, question string, file api.File, w io.Writer) error {
+	if err := api.CheckFileName(file.Name); err != nil {
+		return fault.Wrap(fault.Unavailable, err, "the server names a file of the question in a way that is refused")
+	}
+	from := to(http.MethodGet, append([]string{"questions", question}, below(file, "files")...)...)
+	from.err = checkID(question)
+	return c.conn.download(ctx, from, file, w)
 }
 
 // All lists the questions of a run, also those that are answered or closed, oldest first.

@@ -33,7 +33,7 @@ func TestAPermissionIsAskedForInItsOwnWords(t *testing.T) {
 	r := &request{httptest.NewRequest("GET", "/ui/questions/q", nil), &frame{now: time.Now()}}
 	row := rowOfQuestion(r, api.Question{
 		ID: "q", Kind: api.QuestionApproval, Address: "permission/7", Text: "Bash: rm -rf \u202egpj.build", Answers: []string{"allow_once", "reject"},
-		Show: []byte(`{"allow_once":"Allow <once>","reject":"No"}`),
+		Show: []byte(`{"allow_once":"Allow <once>","reject":"No"}`), MayAnswer: true,
 	})
 	want := []askAnswer{{Value: "allow_once", Label: "Allow <once>", Bare: true}, {Value: "reject", Label: "No", Bare: true}}
 	if diff := cmp.Diff(want, answersOf(row)); diff != "" || row.Text != "Bash: rm -rf \uFFFDgpj.build" || row.Place() != "a permission" {
@@ -71,8 +71,8 @@ func TestWhatAQuestionShowsIsShownByItsKind(t *testing.T) {
 		`["a",1,null]`:   {List: []string{"a", "1", "null"}},
 		`["a",{}]`:       {JSON: "[\n  \"a\",\n  {}\n]", List: nil},
 		`[]`:             {},
-		file:             {Files: []showedFile{{File: api.File{Name: "a b.png", SizeBytes: 3, SHA256: "x"}, Path: "runs/r/state/files/n", Picture: true}}},
-		"[" + file + "]": {Files: []showedFile{{File: api.File{Name: "a b.png", SizeBytes: 3, SHA256: "x"}, Path: "runs/r/state/files/n", Picture: true}}},
+		file:             {Files: []showedFile{{File: api.File{Name: "a b.png", SizeBytes: 3, SHA256: "x"}, Path: "questions/r/files/n", Picture: true}}},
+		"[" + file + "]": {Files: []showedFile{{File: api.File{Name: "a b.png", SizeBytes: 3, SHA256: "x"}, Path: "questions/r/files/n", Picture: true}}},
 	} {
 		got := showOf([]byte(value), func(f api.File) showedFile { return fileShown("r", f, "n") })
 		if diff := cmp.Diff(want, got); diff != "" {

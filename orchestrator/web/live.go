@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/internal/access"
 	"github.com/agent-on-demand/aod/internal/wire/httpwire"
 	"github.com/agent-on-demand/aod/internal/wire/strictjson"
 )
@@ -25,8 +26,11 @@ type content struct {
 type builder func(r *request) (content, error)
 
 // page serves what a builder makes.
-func (p *Page) page(pattern string, build builder) {
-	p.read("GET "+pattern, func(w http.ResponseWriter, r *request) error {
+func (p *Page) page(pattern string, build builder) { p.pageOf(access.Read, pattern, build) }
+
+// pageOf is page for those who have another scope.
+func (p *Page) pageOf(scope access.Scope, pattern string, build builder) {
+	p.handle("GET "+pattern, scope, func(w http.ResponseWriter, r *request) error {
 		shows, err := build(r)
 		if err != nil {
 			return err

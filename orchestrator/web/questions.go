@@ -13,6 +13,7 @@ import (
 	"github.com/agent-on-demand/aod/capsule/contract"
 	"github.com/agent-on-demand/aod/capsule/contract/form"
 	"github.com/agent-on-demand/aod/handoff"
+	"github.com/agent-on-demand/aod/internal/access"
 	"github.com/agent-on-demand/aod/internal/terminal"
 	"github.com/agent-on-demand/aod/internal/wire/httpwire"
 	"github.com/agent-on-demand/aod/orchestrator/questions"
@@ -22,9 +23,10 @@ import (
 type questionPages struct{ *Page }
 
 func (p questionPages) addQuestions() {
-	p.page("/ui/questions", p.questions)
-	p.page("/ui/questions/{id}", p.question)
-	p.run("POST /ui/questions/{id}", p.answer)
+	p.pageOf(access.Questions, "/ui/questions", p.questions)
+	p.pageOf(access.Questions, "/ui/questions/{id}", p.question)
+	p.handle("GET /ui/questions/{id}/files/", access.Questions, p.file)
+	p.handle("POST /ui/questions/{id}", access.Approve, p.answer)
 	p.read("GET /ui/runs/{id}/state/files/", p.stateFile)
 }
 
@@ -54,6 +56,9 @@ func (r askRow) Place() string {
 func (r askRow) permits() bool {
 	return r.Kind == api.QuestionApproval && strings.HasPrefix(r.Address, "permission/")
 }
+
+// ByWhom are who alone may answer; "": who may see the run.
+func (r askRow) ByWhom() string { return strings.Join(r.Approvers, ", ") }
 
 // Given is the word for the answer that was given.
 func (r askRow) Given() string {
@@ -112,15 +117,24 @@ func (p questionPages) questions(r *request) (content, error) {
 		}
 	}
 	return content{
-		title: "Questions", section: "questions", follow: p.followRoots,
+		title: "Questions", section: "questions", follow: p.followed(r),
 		parts: []part{{"head", "questions-head", nil}, {"list", "questions-list", list}},
 	}, nil
+}
+
+// followed calls changed when a question that somebody sees may have changed; nil: they don't see what changes.
+func (p questionPages) followed(r *request) func(ctx context.Context, changed func()) {
+	if r.frame.May(string(access.Read)) {
+		return p.followRoots
+	}
+	return nil
 }
 
 // askView is a question on its page.
 type askView struct {
 	askRow
 	askList           // beside it
+	Foreign bool      // whoever looks at it sees nothing else of its run
 	Shows   []showed  // to look at
 	Form    *unitForm // what is to be filled in; nil: nothing
 	Answers []askAnswer
@@ -163,8 +177,10 @@ func (p questionPages) questionContent(r *request, q api.Question, v askView) (c
 		v.Rows[i].On = v.Rows[i].ID == q.ID
 	}
 	if !v.permits() {
-		v.Shows = p.showsOf(r.Context(), q)
+		v.Shows = showsOf(q)
 	}
+	_, unseen := p.svc.Runs.Get(r.Context(), q.Run)
+	v.Foreign = unseen != nil
 	v.Answers = answersOf(v.askRow)
 	if q.Answered != nil {
 		v.Filled = filledIn(q.Answered.Form)
@@ -174,7 +190,7 @@ func (p questionPages) questionContent(r *request, q api.Question, v askView) (c
 		parts: []part{{"head", "questions-head", nil}, {"question", "question", v}},
 	}
 	if v.Is.Class == "ask" {
-		c.follow = p.followRoots
+		c.follow = p.followed(r)
 	}
 	return c, nil
 }

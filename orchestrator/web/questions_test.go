@@ -2,6 +2,7 @@ package web_test
 
 import (
 	"context"
+	"maps"
 	"net/http"
 	"net/url"
 	"os"
@@ -121,6 +122,28 @@ func TestWhoMayNotAnswerMayLook(t *testing.T) {
 	p.get("/ui/questions/0198c0de-0000-7000-8000-000000000000").wants(t, 404)
 	p.get("/ui/questions/<b>").wants(t, 404)
 	p.get("/ui/runs/"+run+"/state/files/..%2fx").wants(t, 404)
+}
+
+func TestThePageOfAQuestionThatNamesWhoAnswers(t *testing.T) {
+	t.Parallel()
+	named := maps.Clone(asking)
+	named["asks/flow.yaml"] = strings.Replace(asking["asks/flow.yaml"], "    form:", "    approvers: [team:legal]\n    form:", 1)
+	p := newPage(t, named).signIn()
+	run, id := p.ask("it")
+	at := "/ui/questions/" + id
+	p.get("/ui/questions").wants(t, 200, "for team:legal")
+	p.get(at).wants(t, 200, "May be answered by <b>team:legal</b> alone", "Others answer it", `href="../runs/`+run).lacks(t, "<footer>")
+	p.post(at, "action", "approve", "/copies", "3").wants(t, http.StatusForbidden, "the question is answered by team:legal alone")
+	lea, err := p.tokens.Add(access.Grant{Name: "lea", Scopes: []access.Scope{access.Approve}, Teams: []string{"legal"}})
+	must(t, err)
+	p.client = p.newBrowser()
+	p.post("/ui/login", "token", lea, "next", "questions").leads(t, "./questions")
+	p.get("/ui/questions").wants(t, 200, `href="./questions/`+id)
+	p.get(at).wants(t, 200, "Send it?", "Dear\nall", `value="approve">Approve`).lacks(t, `href="../runs/`+run)
+	p.get("/ui/runs/"+run).wants(t, http.StatusForbidden)
+	p.post(at, "action", "approve", "/copies", "3").leads(t, "../questions?kept="+id)
+	p.get("/ui/questions?kept="+id).wants(t, 200, "Your answer is kept: Approve")
+	p.ended(run)
 }
 
 func TestModelCallsAreShown(t *testing.T) {

@@ -2,7 +2,6 @@ package web
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"net/http"
 	"strings"
@@ -30,46 +29,35 @@ type showed struct {
 // showedFile is a file that a question shows.
 type showedFile struct {
 	api.File
-	Path    string // below /ui/; "": it isn't there any more
+	Path    string // below /ui/; "": it can't be opened
 	Picture bool
 }
 
 // showsOf is what a question shows, in the order in which it was written.
-func (p questionPages) showsOf(ctx context.Context, q api.Question) []showed {
+func showsOf(q api.Question) []showed {
 	var all []showed
-	names := p.stateNames(ctx, q)
+	names := map[api.File]string{}
+	for _, f := range q.Files {
+		names[api.File{SHA256: f.SHA256, SizeBytes: f.SizeBytes}] = f.Name
+	}
 	for name, value := range strictjson.Members(q.Show) {
 		if len(all) == mostShown {
 			break
 		}
-		one := showOf(value, func(f api.File) showedFile { return fileShown(q.Run, f, names[f.SHA256]) })
+		one := showOf(value, func(f api.File) showedFile {
+			return fileShown(q.ID, f, names[api.File{SHA256: f.SHA256, SizeBytes: f.SizeBytes}])
+		})
 		one.Name = terminal.Plain(name)
 		all = append(all, one)
 	}
 	return all
 }
 
-// stateNames are the names of the files in the state of a question's flow, by their digests.
-func (p questionPages) stateNames(ctx context.Context, q api.Question) map[string]string {
-	names := map[string]string{}
-	if !bytes.Contains(q.Show, []byte(`"$file"`)) {
-		return names
-	}
-	now, err := p.svc.Flows.State(ctx, q.Run)
-	if err != nil {
-		return names // its files are told without links
-	}
-	for _, f := range now.Files {
-		names[f.SHA256] = f.Name
-	}
-	return names
-}
-
-func fileShown(run string, f api.File, name string) showedFile {
+func fileShown(question string, f api.File, name string) showedFile {
 	shown := showedFile{File: f, Picture: strings.HasPrefix(httpwire.TypeOfFile(f.Name), "image/")}
 	shown.Name = terminal.Plain(f.Name)
 	if name != "" {
-		shown.Path = "runs/" + run + "/state/files/" + name
+		shown.Path = "questions/" + question + "/files/" + name
 	}
 	return shown
 }
@@ -158,6 +146,19 @@ func filledIn(object []byte) [][2]string {
 		all = append(all, [2]string{terminal.Plain(name), terminal.Plain(text)})
 	}
 	return all
+}
+
+// file answers with a file that a question shows, likewise.
+func (p questionPages) file(w http.ResponseWriter, r *request) error {
+	id := r.PathValue("id")
+	name := strings.TrimPrefix(r.URL.Path, "/ui/questions/"+id+"/files/")
+	file, info, err := p.svc.Questions.OpenFile(r.Context(), id, name)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	preview.Serve(w, r.Request, file, info.Name, info.SHA256)
+	return nil
 }
 
 // stateFile answers with a file of a flow's state, to be saved or as a picture.

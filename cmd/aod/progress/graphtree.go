@@ -159,7 +159,10 @@ func (g *graphNode) mark(o *ui.Output) string {
 	return o.Style(ui.Yellow, "▸")
 }
 
-// AnswerCommand is the command that answers a question.
+// AnswerCommand is the command that answers a question, or who alone may.
 func AnswerCommand(q api.Question) string {
+	if q.IsForOthers() {
+		return "answered by " + ui.Printable(strings.Join(q.Approvers, ", ")) + " alone"
+	}
 	return "aod answer " + ui.Printable(q.ID) + " " + ui.Printable(strings.Join(q.Answers, "|"))
 }

@@ -28,18 +28,25 @@ import (
 
 // Command is `aod questions`.
 func Command(env *cli.Env) *cobra.Command {
-	var asJSON bool
+	var asJSON, mine bool
 	cmd := &cobra.Command{
 		Use:   "questions [RUN]",
 		Short: "List what runs on a server ask people",
 		Long: `List the questions that runs on a server have open, the oldest first; of a RUN all that it
 has asked, with who answered what. A flow that waits for an answer has no container and no
-slot, a capsule keeps its container and lends its slot to others.`,
-		Example: "  aod questions\n  aod questions 0198c0de-…\n  aod questions --json | jq -r .id",
-		Args:    cli.AtMostOne("the id of a run"),
+slot, a capsule keeps its container and lends its slot to others. A question may name who alone
+answers it; with --mine those are listed that name your token, or a team of it.`,
+		Example: "  aod questions\n  aod questions --mine\n  aod questions 0198c0de-…\n" +
+			"  aod questions --json | jq -r .id",
+		Args: cli.AtMostOne("the id of a run"),
 		RunE: cli.OnServer(env, func(ctx context.Context, server *client.Client, args []string) error {
 			all := server.Questions.List(ctx, "")
-			if len(args) > 0 {
+			switch {
+			case mine && len(args) > 0:
+				return fault.New(fault.Input, "--mine lists what is open, of all runs").WithHint("leave the run out")
+			case mine:
+				all = server.Questions.Mine(ctx)
+			case len(args) > 0:
 				all = server.Questions.All(ctx, args[0])
 			}
 			_, err := cli.List(env, all, asJSON, "nothing is asked",
@@ -48,6 +55,7 @@ slot, a capsule keeps its container and lends its slot to others.`,
 		}),
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print each question as a JSON object on a line")
+	cmd.Flags().BoolVar(&mine, "mine", false, "only open ones that name your token or its team as who answers")
 	return cmd
 }
 
@@ -63,6 +71,12 @@ func showQuestion(env *cli.Env, q api.Question) {
 		return
 	case q.ClosedAt != nil:
 		env.Out.Line("  closed %s ago, without an answer", ui.Age(time.Since(*q.ClosedAt)))
+		return
+	}
+	if len(q.Approvers) > 0 {
+		env.Out.Line("  answered by %s alone", ui.Printable(strings.Join(q.Approvers, ", ")))
+	}
+	if q.IsForOthers() {
 		return
 	}
 	for _, answer := range q.Answers {

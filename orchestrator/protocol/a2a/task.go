@@ -192,7 +192,11 @@ func (t tasks) asking(ctx context.Context, record api.Record, question string) (
 	if len(q.Answers) > 0 || len(data) > 1 {
 		parts = append(parts, sdk.NewDataPart(data))
 	}
-	status.Message = agentMessage(record, q.ID, map[string]any{"question": q.ID, "kind": string(q.Kind)}, parts...)
+	metadata := map[string]any{"question": q.ID, "kind": string(q.Kind)}
+	if len(q.Approvers) > 0 {
+		metadata["approvers"] = strings.Join(q.Approvers, ", ") // who alone may answer
+	}
+	status.Message = agentMessage(record, q.ID, metadata, parts...)
 	return status, nil
 }
 

@@ -154,10 +154,13 @@ func (c *calls) asked(ctx context.Context, req *sdk.CallToolRequest, record api.
 	case refusal != nil:
 		c.people.giveUp(ctx, record.ID, refusal.reason)
 		return refusal.problem(record.ID).result(), nil
-	case len(requests) == 0: // somebody has answered it
-		return c.follow(ctx, req, record)
 	case knowsTasks(req):
 		return taskOf(record, "task"), nil // which says what it asks
+	case len(requests) == 0: // somebody has answered it, or others have to
+		stopTelling := tellProgress(ctx, c.svc, req, record.ID)
+		c.people.awaitAsked(ctx, record.ID)
+		stopTelling()
+		return c.follow(ctx, req, record)
 	}
 	questions := make([]string, 0, len(requests))
 	for id := range requests {

@@ -101,8 +101,8 @@ func (d *dialog) ask(ctx context.Context, id string) {
 		if err == nil {
 			err = d.people.svc.Answer(ctx, id, answer)
 		}
-		if err == nil || fault.Is(err, fault.Conflict) || ctx.Err() != nil { // somebody else was faster
-			return
+		if err == nil || fault.Is(err, fault.Conflict) || fault.Is(err, fault.Forbidden) || ctx.Err() != nil {
+			return // somebody else was faster, or has to answer it
 		}
 		d.people.logger.DebugContext(ctx, "answer not taken", "run", d.run, fault.LogAttr(err))
 		why = whyNot(err)
@@ -119,6 +119,9 @@ func (d *dialog) elicitation(ctx context.Context, id string) (e elicitation, ope
 	for _, q := range questions {
 		if q.ID != id {
 			continue
+		}
+		if q.IsForOthers() {
+			return e, false
 		}
 		e, refusal := elicit(q, d.version)
 		if d.hearing.Err() != nil {

@@ -3,6 +3,7 @@ package mcp
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"time"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -25,6 +26,7 @@ func (p people) inputRequests(
 	ctx context.Context, run string, can *sdk.ClientCapabilities,
 ) (requests sdk.InputRequestMap, refusal *unanswered, err error) {
 	questions, err := p.svc.Asked(ctx, run)
+	questions = slices.DeleteFunc(questions, api.Question.IsForOthers) // the call waits for these
 	if err != nil || len(questions) == 0 {
 		return nil, nil, err
 	}
@@ -40,6 +42,24 @@ func (p people) inputRequests(
 		requests[q.ID] = e.params
 	}
 	return requests, nil, nil
+}
+
+// awaitAsked waits until a run has a question open that isn't for others, or its end.
+func (p people) awaitAsked(ctx context.Context, run string) {
+	for event, err := range p.svc.Events(ctx, run, 0) {
+		if err != nil {
+			return // whoever goes on finds out why
+		}
+		data, err := event.Decode()
+		told, isQuestion := data.(api.QuestionEvent)
+		if err != nil || !isQuestion || told.State != api.QuestionOpen {
+			continue
+		}
+		questions, err := p.svc.Asked(ctx, run)
+		if err != nil || slices.ContainsFunc(questions, func(q api.Question) bool { return !q.IsForOthers() }) {
+			return
+		}
+	}
 }
 
 // take has answers to what a run asks stored: first all are looked at. Those to what it doesn't ask any more are
@@ -71,7 +91,7 @@ func (p people) take(
 		err := p.svc.Answer(ctx, q.ID, answers[i])
 		switch {
 		case err == nil, fault.Is(err, fault.Conflict): // somebody else was faster
-		case fault.Is(err, fault.Input), fault.Is(err, fault.TooLarge):
+		case fault.Is(err, fault.Input), fault.Is(err, fault.TooLarge), fault.Is(err, fault.Forbidden):
 			return nil, invalid("%s", whyNot(err))
 		default:
 			return nil, err
