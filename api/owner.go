@@ -25,12 +25,15 @@ func OwnerOf(team, token string) *Owner {
 	return &Owner{Team: team, Identity: IdentityOf(token)}
 }
 
+// identityOfToken begins the identity of a token.
+const identityOfToken = "token:"
+
 // IdentityOf returns the identity of the holder of a token: "" of the server's own, which has no name.
 func IdentityOf(token string) string {
 	if token == "" {
 		return ""
 	}
-	return "token:" + token
+	return identityOfToken + token
 }
 
 // TeamOf returns the team of an owner that is shown.

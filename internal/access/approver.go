@@ -14,7 +14,7 @@ func ApproverOf(ctx context.Context) []string {
 	if g.Name == "" {
 		return nil
 	}
-	names := []string{tokenIdentity + g.Name}
+	names := []string{api.IdentityOf(g.Name)}
 	if g.Guest || g.OfServer() {
 		return names
 	}

@@ -20,8 +20,6 @@ const (
 	day      = 24 * time.Hour
 )
 
-var nameRule = lazyregexp.New(`^[a-z0-9][a-z0-9._-]{0,62}$`)
-
 // GrantAsked returns the grant of a token that is asked for. The error is an Input fault for a scope or a time that is
 // none; the rest is checked by who makes the token.
 func GrantAsked(r api.TokenRequest, now time.Time) (Grant, error) {
@@ -66,7 +64,7 @@ func timeOrNil(t time.Time) *time.Time {
 // check returns an Input fault for what no token can be.
 func (g Grant) check(now time.Time) error {
 	switch {
-	case !nameRule().MatchString(g.Name):
+	case !api.IsTokenName(g.Name):
 		return fault.New(fault.Input, "%s is not a valid token name", fault.Quote(g.Name)).
 			WithHint("a name has up to 63 characters of a-z, 0-9, `.`, `_` and `-`, and begins with a letter " +
 				"or a digit")
