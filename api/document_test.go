@@ -98,7 +98,7 @@ var full = map[string]any{
 		Disabled: true, CalledBy: []string{"c"}, Status: &UnitStatus{Running: 1, Waiting: 2, Sessions: 3, Schedules: []string{"nightly"}, Next: &NextTime{Schedule: "nightly", At: noon}, Lately: &Lately{Runs: 3, Succeeded: 2, P50: 1.5, P95: 2.5, Models: &ModelTotal{Charged: 1, Cost: 2}}, LastRun: &LastRun{ID: someID, State: Failed, Outcome: TimedOut, CreatedAt: noon}},
 		Agent: &UnitAgent{
 			Type: "file-file", Enabled: true, Command: []string{"c"}, Program: &AgentProgram{Found: true, Problem: "p", Hint: "h"}, Flags: map[string]any{"f": "g"}, Dir: "/d", Mode: "interactive", Input: "file", Output: "file",
-			InputFile: "i", OutputFile: "o", Protocol: "acp", Env: []string{"E"}, CallerEnv: []string{"C"}, Approval: "ask", Session: &AgentSession{Idle: "30m", KeepAlive: true},
+			InputFile: "i", OutputFile: "o", Protocol: "acp", Env: []string{"E"}, CallerEnv: []string{"C"}, Approval: "ask", Approvers: []string{"team:ops"}, Session: &AgentSession{Idle: "30m", KeepAlive: true},
 		},
 		Since: &noon, Problem: &UnitProblem{Message: "m", Hint: "h", Findings: someError.Findings},
 		Policy: &UnitPolicy{

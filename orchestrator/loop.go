@@ -124,7 +124,7 @@ func newLoop(opts Options) *loop {
 func (l *loop) readRuns(questions records.Questions) *records.Reader {
 	l.runs = records.NewReader(records.Options{
 		Rows: l.journal.Runs, Steps: l.journal.Steps, Kinds: l.kinds, Runs: l.home.Runs, Live: l.jobs.heard,
-		Questions: questions, Waits: l.waits,
+		Questions: questions, Waits: waitsIn(l.queue, l.jobs),
 	})
 	return l.runs
 }

@@ -30,31 +30,33 @@ func (l *loop) place(j *job) queue.Run {
 	}
 }
 
-// waits tells where a run waits and for what; nil: it doesn't, or another process knows.
-func (l *loop) waits(id, unit string, state api.State, since time.Time) *api.Waiting {
-	j := l.jobs.get(id)
-	if j != nil {
-		if w := j.WaitsFor(); w != nil {
-			return w
+// waitsIn returns what tells where a run waits and for what; nil: it doesn't, or another process knows.
+func waitsIn(q *queue.Queue, led *jobs) func(id, unit string, state api.State, since time.Time) *api.Waiting {
+	return func(id, unit string, state api.State, since time.Time) *api.Waiting {
+		j := led.get(id)
+		if j != nil {
+			if w := j.WaitsFor(); w != nil {
+				return w
+			}
 		}
-	}
-	if state != api.Idle && state != api.Failed { // of an attempt, after which there is another one
+		if state != api.Idle && state != api.Failed { // of an attempt, after which there is another one
+			return nil
+		}
+		if place, waits := q.PlaceOf(unit, id); waits {
+			return &api.Waiting{
+				Place: place.Ahead + 1, Reason: string(place.Reason), Message: waitText(place), Since: since,
+			}
+		}
+		if j != nil && j.turn != nil && state == api.Idle {
+			return &api.Waiting{Reason: "session", Message: "an earlier turn of its session goes on", Since: since}
+		}
 		return nil
 	}
-	if place, waits := l.queue.PlaceOf(unit, id); waits {
-		return &api.Waiting{
-			Place: place.Ahead + 1, Reason: string(place.Reason), Message: waitText(place), Since: since,
-		}
-	}
-	if j != nil && j.turn != nil && state == api.Idle {
-		return &api.Waiting{Reason: "session", Message: "an earlier turn of its session goes on", Since: since}
-	}
-	return nil
 }
 
 // counts reports whether the client of ctx may know how many runs wait: with teams, whoever sees all of them.
-func (l *loop) counts(ctx context.Context) bool {
-	return access.ReachOf(ctx).All || l.opts.Teams == nil || len(l.opts.Teams()) == 0
+func (o Options) counts(ctx context.Context) bool {
+	return access.ReachOf(ctx).All || o.Teams == nil || len(o.Teams()) == 0
 }
 
 func waitText(p queue.Place) string {
@@ -164,7 +166,7 @@ func (l *loop) warnOfWait(ctx context.Context, j *job) {
 		l.logger.Warn("runs will wait longer than queue_wait", "unit", name, "waiting", ahead.Runs, "expected_ms",
 			wait.Milliseconds())
 	}
-	if wait > most && !l.counts(ctx) { // how many others ask for is nobody's business
+	if wait > most && !l.opts.counts(ctx) { // how many others ask for is nobody's business
 		j.Record.Warnings = append(j.Record.Warnings, fmt.Sprintf(
 			"by how long runs of this unit took lately the turn of this one comes in about %v, and queue_wait ends it "+
 				"after %v", wait.Round(time.Second), most))

@@ -125,8 +125,9 @@ func (w *teams) fill() {
 	w.making(http.MethodPost, "/a2a/writer/message:send", `{"message":{"messageId":"m0","role":"ROLE_USER","parts":[{"text":"hi"}]},"configuration":{"taskPushNotificationConfig":{"url":"http://hook.example:9/in"}}}`)
 	w.has = map[string][]string{
 		"run": {done, own, waits, asks, turn, scheduled}, "session": {session}, "question": {w.record(asks).Question.ID},
-		"unit": {"a.alpha-unit", "alpha-unit", "a.alpha-talk"}, "schedule": {"a.alpha-plan", "alpha-plan"},
+		"unit": {"a.alpha-unit", "alpha-unit", "a.alpha-talk"}, "schedule": {"a.alpha-plan", "alpha-plan"}, "token": {"alpha-aide"},
 	}
+	w.making(http.MethodPost, "/v1/tokens", `{"name":"alpha-aide","scopes":["read"]}`)
 }
 
 // toPushOf sets up a push for a task.
@@ -137,7 +138,7 @@ func toPushOf(run string) string {
 // never are the ids of what never was, by what a has.
 func never(noun, has string) string {
 	switch noun {
-	case "unit", "schedule":
+	case "unit", "schedule", "token":
 		return strings.Replace(has, "alpha", "omega", 1)
 	}
 	return noRun

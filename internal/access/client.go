@@ -157,7 +157,8 @@ func CheckUnit(ctx context.Context, name string) error {
 func ViewOf(ctx context.Context) (key string, in func(context.Context) context.Context) {
 	c := clientOf(ctx)
 	teams, all := UnitsOf(ctx)
-	return fmt.Sprintf("%t %q %q", all, teams, c.reach.Units), func(ctx context.Context) context.Context { return with(ctx, c) }
+	key = fmt.Sprintf("%t %q %q", all, teams, c.reach.Units)
+	return key, func(ctx context.Context) context.Context { return with(ctx, c) }
 }
 
 // NamesOf returns the names that a context's client may mean by one: the first counts that there is. Those of a team

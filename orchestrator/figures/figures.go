@@ -138,15 +138,7 @@ func (f *Figures) unitStats(ctx context.Context, all *api.Stats) ([]api.UnitStat
 	} else {
 		waiting, team = map[string]int{}, access.OwnerOf(ctx).Team
 	}
-	byUnit := map[string]map[api.Status]int64{}
-	for _, name := range f.opts.Recent.Names(team) {
-		byUnit[name] = map[api.Status]int64{}
-	}
 	for _, l := range live {
-		if byUnit[l.Unit] == nil {
-			byUnit[l.Unit] = map[api.Status]int64{}
-		}
-		byUnit[l.Unit][api.State(l.State).Status()] = l.Runs
 		idle := l.State == string(api.Idle)
 		if idle {
 			all.OldestWait = max(all.OldestWait, float64(now.Sub(l.Oldest).Milliseconds()))
@@ -155,7 +147,7 @@ func (f *Figures) unitStats(ctx context.Context, all *api.Stats) ([]api.UnitStat
 			countOwn(l, idle, waiting, &all.Busy)
 		}
 	}
-	units := []api.UnitStats{}
+	byUnit, units := statesOf(live, f.opts.Recent.Names(team)), []api.UnitStats{}
 	for name, states := range byUnit {
 		if !whole && access.CheckUnit(ctx, name) != nil {
 			continue
@@ -167,6 +159,21 @@ func (f *Figures) unitStats(ctx context.Context, all *api.Stats) ([]api.UnitStat
 	}
 	slices.SortFunc(units, func(a, b api.UnitStats) int { return strings.Compare(a.Unit, b.Unit) })
 	return units, nil
+}
+
+// statesOf are the live runs of units by their states, also of units that have none any more.
+func statesOf(live []store.Live, names []string) map[string]map[api.Status]int64 {
+	byUnit := map[string]map[api.Status]int64{}
+	for _, name := range names {
+		byUnit[name] = map[api.Status]int64{}
+	}
+	for _, l := range live {
+		if byUnit[l.Unit] == nil {
+			byUnit[l.Unit] = map[api.Status]int64{}
+		}
+		byUnit[l.Unit][api.State(l.State).Status()] = l.Runs
+	}
+	return byUnit
 }
 
 // countOwn counts runs of a client's own as the queue counts those of all.

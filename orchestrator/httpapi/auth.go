@@ -65,21 +65,27 @@ func (a authorizer) authorized(next echo.HandlerFunc) echo.HandlerFunc {
 		}
 		request = request.WithContext(a.known(request.Context(), grant))
 		c.SetRequest(request)
-		if r.traits&open == 0 {
-			if err := a.withinRate(grant); err != nil {
-				return err
-			}
-		}
-		if known && r.scope != public {
-			if err := grant.Allows(r.scope); err != nil {
-				return err
-			}
+		if err := a.mayAsk(r, known, grant); err != nil {
+			return err
 		}
 		if r.traits&(slow|stream) == 0 || grant.Name == "" && r.traits&cookie == 0 {
 			return next(c)
 		}
 		return a.whileAllowed(c, scoped(look, r.scope), next)
 	}
+}
+
+// mayAsk returns the fault of a request that the holder of a grant makes too soon, or may not make.
+func (a authorizer) mayAsk(r route, known bool, grant access.Grant) error {
+	if r.traits&open == 0 {
+		if err := a.withinRate(grant); err != nil {
+			return err
+		}
+	}
+	if known && r.scope != public {
+		return grant.Allows(r.scope)
+	}
+	return nil
 }
 
 // look returns what somebody who asks may do now.

@@ -41,7 +41,36 @@ const nanosOfDay = int64(24 * time.Hour)
 
 // Sums returns what a filter selects, grouped and sorted as it says. The error is an Input fault for an unknown group.
 func (s *Usages) Sums(ctx context.Context, f UsageFilter) ([]Usage, error) {
-	var c condition
+	var groups []string
+	columns := map[string]string{
+		"team": "''", "made_by": "''", "unit": "''", "outcome": "''", "model": "''", "day": "0",
+	}
+	for _, by := range f.By {
+		column, known := usageColumns[by]
+		if !known {
+			return nil, fault.New(fault.Input, "usage can't be told by %s", fault.Quote(by)).
+				WithHint("name some of team, identity, unit, outcome, model and day")
+		}
+		groups, columns[column] = append(groups, column), column
+	}
+	c := f.condition()
+	of := c.of("SELECT " + strings.Join([]string{
+		columns["team"], columns["made_by"], columns["unit"], columns["outcome"], columns["model"], columns["day"],
+		"coalesce(sum(runs), 0), coalesce(sum(calls), 0), coalesce(sum(tokens), 0), coalesce(sum(cost), 0), " +
+			"coalesce(sum(waited), 0), coalesce(sum(worked), 0) FROM usage",
+	}, ", "))
+	if len(groups) > 0 {
+		of.text += " GROUP BY " + strings.Join(groups, ", ") + " ORDER BY " + strings.Join(groups, ", ")
+	}
+	limit := f.Limit
+	if limit <= 0 || limit > maxUsage {
+		limit = maxUsage
+	}
+	return list(ctx, s.core, "read usage", scanUsage, of.text+" LIMIT ?", append(of.args, limit)...)
+}
+
+// condition is what is asked of a row.
+func (f UsageFilter) condition() (c condition) {
 	c.add("true")
 	if !f.Since.IsZero() {
 		c.add("day >= ?", nanos(f.Since)/nanosOfDay)
@@ -56,31 +85,7 @@ func (s *Usages) Sums(ctx context.Context, f UsageFilter) ([]Usage, error) {
 	if slices.Contains(f.By, "outcome") {
 		c.add("outcome <> ''")
 	}
-	var groups []string
-	columns := map[string]string{
-		"team": "''", "made_by": "''", "unit": "''", "outcome": "''", "model": "''", "day": "0",
-	}
-	for _, by := range f.By {
-		column, known := usageColumns[by]
-		if !known {
-			return nil, fault.New(fault.Input, "usage can't be told by %s", fault.Quote(by)).
-				WithHint("name some of team, identity, unit, outcome, model and day")
-		}
-		groups, columns[column] = append(groups, column), column
-	}
-	of := c.of("SELECT " + strings.Join([]string{
-		columns["team"], columns["made_by"], columns["unit"], columns["outcome"], columns["model"], columns["day"],
-		"coalesce(sum(runs), 0), coalesce(sum(calls), 0), coalesce(sum(tokens), 0), coalesce(sum(cost), 0), " +
-			"coalesce(sum(waited), 0), coalesce(sum(worked), 0) FROM usage",
-	}, ", "))
-	if len(groups) > 0 {
-		of.text += " GROUP BY " + strings.Join(groups, ", ") + " ORDER BY " + strings.Join(groups, ", ")
-	}
-	limit := f.Limit
-	if limit <= 0 || limit > maxUsage {
-		limit = maxUsage
-	}
-	return list(ctx, s.core, "read usage", scanUsage, of.text+" LIMIT ?", append(of.args, limit)...)
+	return c
 }
 
 func scanUsage(row scanner, u *Usage) error {

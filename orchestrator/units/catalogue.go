@@ -59,7 +59,8 @@ func New(opts Options) (*Catalogue, error) {
 	c := &Catalogue{opts: opts}
 	var err error
 	c.registry, err = registry.New(registry.Options{
-		Home: opts.Home, Sources: opts.Sources, Accept: c.acceptUnit, Govern: opts.Rules.Govern, Logger: opts.Logger,
+		Home: opts.Home, Sources: opts.Sources, Accept: opts.Rules.acceptUnit, Govern: opts.Rules.Govern,
+		Logger: opts.Logger,
 	})
 	c.names = names{c.registry, opts.Rules, opts.Teams}
 	return c, err

@@ -52,7 +52,7 @@ func (c *Catalogue) put(
 	}
 	c.opts.Met(u.Name)
 	c.Tell(ctx)
-	if err := c.did(ctx, u.Name, "upload", u.Version); err != nil {
+	if err := c.opts.did(ctx, u.Name, "upload", u.Version); err != nil {
 		return api.Unit{}, created, err
 	}
 	info, err := c.withSchemas(u)
@@ -60,11 +60,11 @@ func (c *Catalogue) put(
 }
 
 // acceptUnit holds an upload against the policy, and lets its kind check and prepare it.
-func (c *Catalogue) acceptUnit(ctx context.Context, u *unit.Unit) error {
+func (r *Rules) acceptUnit(ctx context.Context, u *unit.Unit) error {
 	if refusal := u.Policy.Refusal; refusal != nil {
 		return refusal
 	}
-	kind, err := c.opts.Rules.Kinds.Of(u)
+	kind, err := r.Kinds.Of(u)
 	if err != nil {
 		return err
 	}
@@ -217,7 +217,7 @@ func (c *Catalogue) Rollback(ctx context.Context, name, version string) (api.Uni
 		return api.Unit{}, err
 	}
 	c.Tell(ctx)
-	if err := c.did(ctx, u.Name, "rollback", u.Version); err != nil {
+	if err := c.opts.did(ctx, u.Name, "rollback", u.Version); err != nil {
 		return api.Unit{}, err
 	}
 	return c.withSchemas(u)
@@ -229,8 +229,8 @@ func audited(ctx context.Context, name, verb string) context.Context {
 }
 
 // did stores what the client of ctx has done with the files of a unit.
-func (c *Catalogue) did(ctx context.Context, name, verb, version string) error {
-	return c.opts.Audit(ctx, store.Audited{
+func (o Options) did(ctx context.Context, name, verb, version string) error {
+	return o.Audit(ctx, store.Audited{
 		Team: access.OwnerOf(ctx).Team, Verb: verb, Noun: "unit", Object: name, Detail: version,
 	})
 }
@@ -256,7 +256,7 @@ func (c *Catalogue) Remove(ctx context.Context, name string, force bool) (err er
 	}
 	c.callers.forget()
 	c.Tell(ctx)
-	return c.did(ctx, name, "remove", "")
+	return c.opts.did(ctx, name, "remove", "")
 }
 
 // Tell looks at all units, and has the feed tell of those that have changed. What it couldn't tell, the next call
