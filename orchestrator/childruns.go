@@ -207,15 +207,14 @@ func copyOpened(path string, f handoff.File) (err error) {
 
 // Await implements handoff.Runs.
 func (c *childRuns) Await(ctx context.Context, id string) (handoff.Result, error) {
-	ctx = c.in(ctx)
 	var record api.Record
 	var err error
 	if !c.waitsFor(ctx, id) {
 		record, err = c.own(context.WithoutCancel(ctx), id) // who doesn't wait gets an answer, too
 	}
 	if err == nil && record.Outcome == "" {
-		c.slot.Await(ctx, func() {
-			record, err = c.runs.Await(ctx, id)
+		c.slot.Await(ctx, func() { // it is known to be the run's call
+			record, err = c.runs.Await(access.WithServer(ctx), id)
 			if err == nil && record.Outcome == "" { // this process has let go of the callee, and will of its caller
 				<-ctx.Done()
 			}

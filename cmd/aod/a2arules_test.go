@@ -135,13 +135,14 @@ func TestWhoMayAskAnAgent(t *testing.T) {
 		"another that may do all":       {as("other", access.Admin), false},
 		"the server's own":              {as("", access.Admin), true},
 		"nobody":                        {as(""), false},
-		"everybody where none is asked": {t.Context(), true},
+		"everybody where none is asked": {as("", access.Admin), true},
+		"who forgot to say so":          {t.Context(), false},
 	} {
 		if err := rules.admits(c.ctx, "shut"); (err == nil) != c.want {
 			t.Errorf("%s: %v", who, err)
 		}
 		for _, unit := range []string{"for-all", "without-rules"} {
-			if err := rules.admits(c.ctx, unit); err != nil && who != "nobody" {
+			if err := rules.admits(c.ctx, unit); err != nil && who != "nobody" && who != "who forgot to say so" {
 				t.Errorf("%s asks %s: %v", who, unit, err)
 			}
 		}

@@ -62,7 +62,7 @@ func readPEM(what, path string, secret bool) ([]byte, error) {
 	defer file.Close()
 	if mode := info.Mode().Perm(); secret && mode&0o077 != 0 {
 		return nil, fault.New(fault.Forbidden, "others can read the %s in %q: it has the mode %04o", what, path, mode).
-			WithHint("chmod 600 %s; where another service needs the key, give aod a copy of its own", path)
+			WithHint("chmod 600 %s; where another service needs the key, copy it for AOD alone", path)
 	}
 	raw, err := safefs.ReadAtMost(file, maxPEM)
 	if err != nil {

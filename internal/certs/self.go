@@ -50,7 +50,7 @@ func Self(dir string, names []string) (Pair, error) {
 
 func unwritable(dir string, err error) error {
 	return fault.Wrap(fault.Unavailable, err, "the server's own certificate can't be made in %q", dir).
-		WithHint("is there room on its disk, and may the user that runs aod write there?")
+		WithHint("is there room on its disk, and may the user of the server write there?")
 }
 
 // serves reports whether a certificate is good for the names, and for a while.

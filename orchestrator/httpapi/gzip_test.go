@@ -6,12 +6,19 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/internal/testing/testkit"
 )
 
 func TestLongAnswersAreCompressedForWhoTakesThat(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, nil)
 	long := s.run(`{"do":"files","say":"` + strings.Repeat("x", 3000) + `"}`).ID
+	testkit.Eventually(t, "nothing of its record changes any more", func() bool {
+		told := s.record(long).Transitions
+		return told[len(told)-1].State == api.Idle
+	})
 	for _, c := range []struct {
 		name, path, takes string
 		zipped            bool

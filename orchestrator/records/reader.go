@@ -161,7 +161,7 @@ func (r *Reader) List(ctx context.Context, f api.Filter) (api.Page, error) {
 
 // Await returns a run when it has its outcome, or as it stands when ctx ends.
 func (r *Reader) Await(ctx context.Context, id string) (api.Record, error) {
-	if err := r.Seen(ctx, id); err != nil {
+	if err := r.Seen(context.WithoutCancel(ctx), id); err != nil { // who doesn't wait gets an answer, too
 		return api.Record{}, err
 	}
 	if live := r.opts.Live(id); live != nil && !live.Outcome.IsSet() {
@@ -177,7 +177,7 @@ func (r *Reader) Await(ctx context.Context, id string) (api.Record, error) {
 
 // AwaitAsked is Await that returns as well when the run asks something.
 func (r *Reader) AwaitAsked(ctx context.Context, id string) (api.Record, error) {
-	if err := r.Seen(ctx, id); err != nil {
+	if err := r.Seen(context.WithoutCancel(ctx), id); err != nil {
 		return api.Record{}, err
 	}
 	for {

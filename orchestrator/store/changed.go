@@ -102,7 +102,7 @@ func (f ChangedFilter) kept() statement {
 
 // unchangedSince selects the runs that have not changed since the snapshot, from its place on.
 func (f ChangedFilter) unchangedSince(from snapshot, columns func(at, seq string) string) (parts []statement) {
-	for _, units := range choices(f.Units, f.Context != "" || !f.Owned.all()) {
+	for _, units := range choices(f.Units, f.Context != "" || f.Owned.leads()) {
 		for _, states := range choices(f.chosen(), f.Context != "") {
 			c := f.condition(units, states)
 			c.between("runs.changed_at", "runs.seq", since(f.Since), from.place)

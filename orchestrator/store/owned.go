@@ -32,20 +32,24 @@ func OwnedIn(reach access.Reach) Owned {
 // nobody is the name of no team.
 const nobody = "-"
 
-func (o Owned) all() bool { return len(o.Teams) == 0 && o.By == "" }
+// leads reports whether an index of a team or of a token leads to the rows. Those of the default team are most of them,
+// and have none.
+func (o Owned) leads() bool {
+	return o.By != "" || len(o.Teams) > 0 && !slices.Contains(o.Teams, access.DefaultTeam)
+}
 
-// narrow adds what is asked of the rows of a table. leads reports whether the index of a team or of a token may lead
-// to them: what these leave out is asked for, too, as SQLite has to see.
-func (o Owned) narrow(c *condition, table string, leads bool) {
+// narrow adds what is asked of the rows of a table. may reports whether the index of a team or of a token may lead to
+// them: what these leave out, so that they cost nothing without teams, is asked for then, as SQLite has to see.
+func (o Owned) narrow(c *condition, table string, may bool) {
 	c.is(table+".team", o.Teams...)
 	if o.By != "" {
 		c.is(table+".made_by", o.By)
 	}
 	switch {
-	case !leads || o.all():
+	case !may || !o.leads():
 	case o.By != "":
 		c.add(table + ".made_by <> ''")
-	case !slices.Contains(o.Teams, access.DefaultTeam): // which the indexes leave out: without teams they cost nothing
+	default:
 		c.add(table + ".team <> '" + access.DefaultTeam + "'")
 	}
 }
