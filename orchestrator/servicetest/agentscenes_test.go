@@ -122,7 +122,7 @@ session: {keep_alive: false}
 		h.Until(turn(h, session, "second"), servicetest.Running)
 		turn(h, session, "third")
 		closed := sessionOf(h, "says", nil)
-		if _, err := h.Service.Sessions.Close(access.WithServer(access.WithServer(context.Background())), closed, "it is enough"); err != nil {
+		if _, err := h.Service.Sessions.Close(access.WithServer(context.Background()), closed, "it is enough"); err != nil {
 			h.Fatal(err)
 		}
 	}
@@ -132,7 +132,7 @@ session: {keep_alive: false}
 
 func sessionOf(h *servicetest.Harness, unit string, files *spool.Spool) string {
 	h.Helper()
-	made, err := h.Service.Sessions.Create(access.WithServer(access.WithServer(context.Background())), unit, files)
+	made, err := h.Service.Sessions.Create(access.WithServer(context.Background()), unit, files)
 	if err != nil {
 		h.Fatal(err)
 	}
@@ -181,12 +181,12 @@ limits: {memory: 64MiB}
 	}
 	s.goOn = func(h *servicetest.Harness) {
 		close(gate)
-		page, err := h.Service.Sessions.List(access.WithServer(access.WithServer(context.Background())), turns.Filter{})
+		page, err := h.Service.Sessions.List(access.WithServer(context.Background()), turns.Filter{})
 		if err != nil || len(page.Sessions) != 1 {
 			h.Fatal(page, err)
 		}
 		h.Within("the session rests", func() bool { return rests(h) })
-		if _, err := h.Service.Sessions.Close(access.WithServer(access.WithServer(context.Background())), page.Sessions[0].ID, "enough"); err != nil {
+		if _, err := h.Service.Sessions.Close(access.WithServer(context.Background()), page.Sessions[0].ID, "enough"); err != nil {
 			h.Fatal(err)
 		}
 		h.Within("its container is gone", func() bool { return len(readContainers(h)) == 0 })

@@ -273,7 +273,7 @@ func (s *scene) finish(h *servicetest.Harness) {
 // finish has all come to its end: questions are answered, and sessions are closed.
 func finish(h *servicetest.Harness) {
 	h.Helper()
-	ctx := access.WithServer(access.WithServer(context.Background()))
+	ctx := access.WithServer(context.Background())
 	h.Within("all is over", func() bool {
 		page, err := h.Service.Questions.List(ctx, questions.Filter{})
 		if err != nil {

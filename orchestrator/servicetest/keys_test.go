@@ -176,7 +176,7 @@ func (r runs) sendAll(h *servicetest.Harness) iter.Seq2[string, string] {
 
 func (r runs) rerun(h *servicetest.Harness, key string, from api.Rerun) string {
 	h.Helper()
-	record, _, err := h.Service.Rerun(access.WithServer(access.WithServer(context.Background())), r.flow, key, from)
+	record, _, err := h.Service.Rerun(access.WithServer(context.Background()), r.flow, key, from)
 	if err != nil {
 		h.Fatal(err)
 	}
@@ -186,7 +186,7 @@ func (r runs) rerun(h *servicetest.Harness, key string, from api.Rerun) string {
 // tell says something to runs. Said again, it changes nothing.
 func (r runs) tell(h *servicetest.Harness) {
 	h.Helper()
-	ctx := access.WithServer(access.WithServer(context.Background()))
+	ctx := access.WithServer(context.Background())
 	told, _ := orchestrator.FeatureOf[*messages.Feature](h.Service)
 	_, err := told.SayOnce(ctx, r.heard, "said", everything, nil)
 	once, refused := keys.Resent("a digest", r.heard)

@@ -117,7 +117,7 @@ func dueScene(testing.TB) *scene {
 				Unit: "worker", Input: servicetest.JSON(servicetest.Orders{Mark: name}), Missed: api.MissedAll,
 				At: soon.Format(time.RFC3339Nano),
 			}
-			if _, _, err := of.Put(access.WithServer(access.WithServer(context.Background())), name, spec, nil); err != nil {
+			if _, _, err := of.Put(access.WithServer(context.Background()), name, spec, nil); err != nil {
 				h.Fatal(err)
 			}
 		}

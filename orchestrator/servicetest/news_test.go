@@ -22,7 +22,7 @@ type heard struct {
 // until follows until something was told.
 func (f *heard) until(h *servicetest.Harness, over func() bool) {
 	h.Helper()
-	ctx, cancel := context.WithTimeout(access.WithServer(access.WithServer(context.Background())), testkit.Patience)
+	ctx, cancel := context.WithTimeout(access.WithServer(context.Background()), testkit.Patience)
 	defer cancel()
 	if over() {
 		return

@@ -117,7 +117,7 @@ func modelScene(t testing.TB) *scene {
 
 func hasEvent(h *servicetest.Harness, id string, kind api.EventType) bool {
 	h.Helper()
-	for event, err := range h.Service.Feed.Past(access.WithServer(access.WithServer(context.Background())), id, 0) {
+	for event, err := range h.Service.Feed.Past(access.WithServer(context.Background()), id, 0) {
 		if err != nil {
 			h.Fatal(err)
 		}
@@ -159,7 +159,7 @@ func pushesOf(h *servicetest.Harness) *pushes.Feature {
 
 // backlog is what receivers still have to be told.
 func backlog(h *servicetest.Harness) (int64, error) {
-	return pushesOf(h).PushBacklog(access.WithServer(access.WithServer(context.Background())))
+	return pushesOf(h).PushBacklog(access.WithServer(context.Background()))
 }
 
 // pushScene has a receiver that is told nothing before the process ends, and then all.
@@ -179,7 +179,7 @@ func pushScene(t testing.TB) *scene {
 		}
 	})}
 	s.begin = func(h *servicetest.Harness) {
-		ctx := pushesOf(h).WithTargets(access.WithServer(access.WithServer(context.Background())),
+		ctx := pushesOf(h).WithTargets(access.WithServer(context.Background()),
 			[]api.PushConfig{{ID: "p", URL: url, Token: "token", Scheme: "Bearer", Credentials: "credentials"}})
 		record, _, err := h.Service.Submit(ctx, spool.Submission{
 			Unit: "worker", Input: servicetest.JSON(servicetest.Orders{Mark: "told", Until: "gate"}),
@@ -316,23 +316,23 @@ func scheduleScene(testing.TB) *scene {
 			Overlap: api.OverlapQueue, Jitter: "1m", Until: &until, Count: 9,
 		}
 		of, _ := orchestrator.FeatureOf[*schedules.Scheduler](h.Service)
-		ctx := access.WithGrant(access.WithServer(access.WithServer(context.Background())), access.Grant{Name: "ci", Scopes: []access.Scope{access.Read, access.Run}})
+		ctx := access.WithGrant(context.Background(), access.Grant{Name: "ci", Scopes: []access.Scope{access.Read, access.Run}})
 		if _, _, err := of.Put(ctx, "one", spec, spoolOf(h, "doc", "in.txt", "content")); err != nil {
 			h.Fatal(err)
 		}
-		first, err := of.Begin(access.WithServer(access.WithServer(context.Background())), "one")
+		first, err := of.Begin(access.WithServer(context.Background()), "one")
 		if err != nil {
 			h.Fatal(err)
 		}
 		h.Until(first.ID, servicetest.Running)
 		every := api.ScheduleSpec{Unit: "worker", Every: "24h"}
-		if _, _, err := of.Put(access.WithServer(access.WithServer(context.Background())), "two", every, nil); err != nil {
+		if _, _, err := of.Put(access.WithServer(context.Background()), "two", every, nil); err != nil {
 			h.Fatal(err)
 		}
-		if _, err := of.Pause(access.WithServer(access.WithServer(context.Background())), "two", true); err != nil {
+		if _, err := of.Pause(access.WithServer(context.Background()), "two", true); err != nil {
 			h.Fatal(err)
 		}
-		if _, err := h.Service.Units.Disable(access.WithServer(access.WithServer(context.Background())), "other"); err != nil {
+		if _, err := h.Service.Units.Disable(access.WithServer(context.Background()), "other"); err != nil {
 			h.Fatal(err)
 		}
 	}

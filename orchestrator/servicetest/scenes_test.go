@@ -45,10 +45,14 @@ func capsuleScene(testing.TB) *scene {
 		artifact = `{"id": "a", "name": "report", "text": "once"}`
 		call     = `{"target": "worker", "args": {"mark": "called", "until": "gate"}}`
 	)
-	s := &scene{}
+	s, runs := &scene{}, make(chan struct{})
 	tell := func(ctx context.Context, box servicetest.Sandbox) int {
 		_, _ = fmt.Fprintln(box.Stdout, "begun")
 		if !s.found.Load() {
+			select { // else it may tell something before it is stored that it runs
+			case <-runs:
+			case <-ctx.Done():
+			}
 			box.Ask(ctx, "POST", "/progress", "", []byte(progress))
 			box.Ask(ctx, "POST", "/artifact", "part-1", []byte(artifact))
 		}
@@ -73,7 +77,7 @@ func capsuleScene(testing.TB) *scene {
 	}
 	s.begin = func(h *servicetest.Harness) {
 		files := spoolOf(h, "doc", "in.txt", "content")
-		ctx := access.WithGrant(access.WithServer(access.WithServer(context.Background())), access.Grant{Name: "ci", Scopes: []access.Scope{access.Read, access.Run}})
+		ctx := access.WithGrant(context.Background(), access.Grant{Name: "ci", Scopes: []access.Scope{access.Read, access.Run}})
 		record, _, err := h.Service.Submit(ctx, spool.Submission{
 			Unit: "teller", Input: []byte(`{"n": 7}`), Files: files, Timeout: time.Minute, Within: 50 * time.Second,
 			Metadata: map[string]string{"user_id": "ada"}, Context: "thread", Key: "key",
@@ -83,6 +87,8 @@ func capsuleScene(testing.TB) *scene {
 		if err != nil {
 			h.Fatal(err)
 		}
+		h.Until(record.ID, func(r api.Record) bool { return r.State == api.Running })
+		close(runs)
 		logged(h, record.ID)
 		asked(h, record.ID)
 		h.Within("the call runs", func() bool { return h.Starts("called") == 1 })
@@ -116,7 +122,7 @@ func asked(h *servicetest.Harness, id string) {
 func logged(h *servicetest.Harness, id string) {
 	h.Helper()
 	h.Within("a line", func() (is bool) {
-		for _, err := range h.Service.Feed.Log(access.WithServer(access.WithServer(context.Background())), id, api.LogFilter{}) {
+		for _, err := range h.Service.Feed.Log(access.WithServer(context.Background()), id, api.LogFilter{}) {
 			return err == nil
 		}
 		return false
@@ -129,12 +135,12 @@ func answer(h *servicetest.Harness, action string) {
 	var open api.QuestionPage
 	h.Within("a question", func() (is bool) {
 		var err error
-		if open, err = h.Service.Questions.List(access.WithServer(access.WithServer(context.Background())), questions.Filter{}); err != nil {
+		if open, err = h.Service.Questions.List(access.WithServer(context.Background()), questions.Filter{}); err != nil {
 			h.Fatal(err)
 		}
 		return len(open.Questions) == 1
 	})
-	if err := h.Service.Questions.Answer(access.WithServer(access.WithServer(context.Background())), open.Questions[0].ID, api.Answer{Action: action, By: "ada"}); err != nil {
+	if err := h.Service.Questions.Answer(access.WithServer(context.Background()), open.Questions[0].ID, api.Answer{Action: action, By: "ada"}); err != nil {
 		h.Fatal(err)
 	}
 }
@@ -197,7 +203,7 @@ output: {all: "${{ state.all }}"}
 // over returns when the one run of a unit is over.
 func over(h *servicetest.Harness, unit string) {
 	h.Helper()
-	page, err := h.Service.Runs.List(access.WithServer(access.WithServer(context.Background())), api.Filter{Unit: unit})
+	page, err := h.Service.Runs.List(access.WithServer(context.Background()), api.Filter{Unit: unit})
 	if err != nil || len(page.Runs) != 1 {
 		h.Fatal(len(page.Runs), err)
 	}

@@ -119,7 +119,7 @@ func readTable(t testing.TB, db *sql.DB, table string) []map[string]any {
 
 func query(t testing.TB, db *sql.DB, text string) (all []map[string]any) {
 	t.Helper()
-	rows, err := db.QueryContext(access.WithServer(access.WithServer(context.Background())), text)
+	rows, err := db.QueryContext(access.WithServer(context.Background()), text)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -231,7 +231,7 @@ func isFeed(path string, raw []byte) bool {
 
 func readContainers(h *servicetest.Harness) (all []keptContainer) {
 	h.Helper()
-	refs, err := h.Engine.ContainersByLabel(access.WithServer(access.WithServer(context.Background())), map[string]string{runtime.LabelRun: ""})
+	refs, err := h.Engine.ContainersByLabel(access.WithServer(context.Background()), map[string]string{runtime.LabelRun: ""})
 	if err != nil {
 		h.Fatal(err)
 	}
@@ -253,7 +253,7 @@ func readContainers(h *servicetest.Harness) (all []keptContainer) {
 
 func readImages(h *servicetest.Harness) (all []keptImage) {
 	h.Helper()
-	images, err := h.Engine.ImagesByLabel(access.WithServer(access.WithServer(context.Background())), map[string]string{runtime.LabelUnit: ""})
+	images, err := h.Engine.ImagesByLabel(access.WithServer(context.Background()), map[string]string{runtime.LabelUnit: ""})
 	if err != nil {
 		h.Fatal(err)
 	}
@@ -338,7 +338,7 @@ func (s snapshot) writeFile(t testing.TB, path string, content any) {
 
 func exec(t testing.TB, db *sql.DB, text string, values ...any) {
 	t.Helper()
-	if _, err := db.ExecContext(access.WithServer(access.WithServer(context.Background())), text, values...); err != nil {
+	if _, err := db.ExecContext(access.WithServer(context.Background()), text, values...); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -119,7 +119,7 @@ func (s *scene) goesOn(h *servicetest.Harness, name string) {
 // rests reports whether no run goes on.
 func rests(h *servicetest.Harness) bool {
 	h.Helper()
-	page, err := h.Service.Runs.List(access.WithServer(access.WithServer(context.Background())), api.Filter{Active: true})
+	page, err := h.Service.Runs.List(access.WithServer(context.Background()), api.Filter{Active: true})
 	if err != nil {
 		h.Fatal(err)
 	}
@@ -185,7 +185,7 @@ func begun(h *servicetest.Harness, c keptContainer) {
 	}
 	defer listener.Close()
 	h.Engine.Adopt(c.ID, c.spec())
-	if err := h.Engine.Start(access.WithServer(access.WithServer(context.Background())), c.ID); err != nil {
+	if err := h.Engine.Start(access.WithServer(context.Background()), c.ID); err != nil {
 		h.Fatal(err)
 	}
 	if slices.Contains(c.Entrypoint, initreport.ControlPath) {
