@@ -241,15 +241,15 @@ func (t *Tokens) Met(g Grant) {
 // KeepUses writes down which tokens are used, at most once a minute, until ctx ends.
 func (t *Tokens) KeepUses(ctx context.Context, logger *slog.Logger) { t.uses.keep(ctx, t.List, logger) }
 
-// Teams returns the teams that tokens name, but for DefaultTeam. A file that can't be read has none: nobody gets in
-// then.
+// Teams returns the teams that tokens name, but for DefaultTeam; the list is the caller's. A file that can't be read
+// has none: nobody gets in then.
 func (t *Tokens) Teams() (names []string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.refresh() != nil {
 		return nil
 	}
-	return t.teams
+	return slices.Clone(t.teams)
 }
 
 // Find returns what the holder of a token may do, by the token's SHA-256, and whether there is such a token. The error

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -225,5 +226,20 @@ func TestATokenHasLimits(t *testing.T) {
 		if _, err := tokens.Add(Grant{Name: "no", Scopes: []Scope{Run}, Limits: wrong}); !fault.Is(err, fault.Input) {
 			t.Errorf("%+v: %v", wrong, err)
 		}
+	}
+}
+
+// TestTeamsAreTheCallers adds to the teams of a file twice, as two requests do at once.
+func TestTeamsAreTheCallers(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "tokens.json")
+	tokens := NewTokens(path)
+	_, err := tokens.Add(Grant{Name: "ada", Scopes: []Scope{Read}, Teams: []string{"a", "b", "c"}})
+	must(t, err)
+	before := time.Now().Add(-time.Hour)
+	must(t, os.Chtimes(path, before, before)) // it isn't read again
+	one := append(tokens.Teams(), "one")
+	_ = append(tokens.Teams(), "other")
+	if want := []string{"a", "b", "c", "one"}; !slices.Equal(one, want) {
+		t.Errorf("the teams are %q, want %q", one, want)
 	}
 }
