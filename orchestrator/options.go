@@ -8,6 +8,7 @@ import (
 	"github.com/agent-on-demand/aod/capsule/unit"
 	"github.com/agent-on-demand/aod/handoff"
 	"github.com/agent-on-demand/aod/handoff/capsuleapi"
+	"github.com/agent-on-demand/aod/internal/access"
 	"github.com/agent-on-demand/aod/internal/bytegate"
 	"github.com/agent-on-demand/aod/orchestrator/feature"
 	"github.com/agent-on-demand/aod/orchestrator/queue"
@@ -56,9 +57,8 @@ type Options struct {
 	Units map[string]units.Settings // by name
 	// TeamBounds are the most that teams may have, by their names.
 	TeamBounds map[string]TeamBounds
-	// Teams are those that there are beside the default one, so that nobody else's units begin with their names; nil:
-	// there are none.
-	Teams func() []string
+	// Teams are those of which nobody else's units begin with their names.
+	Teams access.Teams
 	// Bounds are the most that a unit may have, an uploaded one or one of a directory; nil
 	// bounds nothing beside MaxTimeout.
 	Bounds func(name string, uploaded bool) unit.Bounds

@@ -56,7 +56,7 @@ func waitsIn(q *queue.Queue, led *jobs) func(id, unit string, state api.State, s
 
 // counts reports whether the client of ctx may know how many runs wait: with teams, whoever sees all of them.
 func (o Options) counts(ctx context.Context) bool {
-	return access.ReachOf(ctx).All || o.Teams == nil || len(o.Teams()) == 0
+	return access.ReachOf(ctx).All || !o.Teams.Any()
 }
 
 func waitText(p queue.Place) string {

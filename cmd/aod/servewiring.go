@@ -73,7 +73,7 @@ func serviceOptions(c *config.Config, home string, logger *slog.Logger) orchestr
 }
 
 // teamsOf returns the teams that the settings or tokens name, but for the default one.
-func teamsOf(c *config.Config, tokens *access.Tokens) func() []string {
+func teamsOf(c *config.Config, tokens *access.Tokens) access.Teams {
 	return func() []string {
 		names := tokens.Teams()
 		for name := range c.Teams {

@@ -24,6 +24,7 @@ import (
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/handoff/capsuleapi"
+	"github.com/agent-on-demand/aod/internal/access"
 	"github.com/agent-on-demand/aod/orchestrator/run"
 	"github.com/agent-on-demand/aod/orchestrator/spool"
 	"github.com/agent-on-demand/aod/orchestrator/store"
@@ -130,7 +131,7 @@ type Process struct {
 	Gate        Gate
 	Units       run.Units
 	Submissions Submissions
-	Teams       func() []string // that there are beside the default one; nil: there are none
+	Teams       access.Teams
 }
 
 // ModelCalls keeps the books of runs: each request for a model that may cost something.

@@ -39,9 +39,8 @@ type Options struct {
 	Features []feature.Feature
 	Slots    int    // how many runs go on at once
 	Home     string // on the disk whose room counts
-	// Teams are those that there are beside the default one; nil: there are none.
-	Teams   func() []string
-	Version string // of the program
+	Teams    access.Teams
+	Version  string // of the program
 }
 
 // Figures are those of a server. They are safe for concurrent use.
@@ -83,8 +82,8 @@ func (f *Figures) Whole(ctx context.Context) bool {
 	if len(access.ReachOf(ctx).Units) > 0 {
 		return access.Has(ctx, access.Metrics)
 	}
-	alone := f.opts.Teams == nil || len(f.opts.Teams()) == 0
-	return access.ReachOf(ctx).All || access.Has(ctx, access.Metrics) || alone && access.May(ctx, access.Read)
+	return access.ReachOf(ctx).All || access.Has(ctx, access.Metrics) ||
+		!f.opts.Teams.Any() && access.May(ctx, access.Read)
 }
 
 // CheckWhole returns a Forbidden fault for a client who may not know how the whole server fares.

@@ -23,8 +23,7 @@ type Options struct {
 	Feed     *store.Feed // is told of changes
 	Rules    *Rules
 	Switches *Switches
-	// Teams are those that there are beside the default one; nil: there are none.
-	Teams func() []string
+	Teams    access.Teams
 	// Admits returns a fault while nothing may be changed.
 	Admits func(ctx context.Context) error
 	// Status tells what goes on with a unit.

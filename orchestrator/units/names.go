@@ -3,7 +3,6 @@ package units
 import (
 	"context"
 	"slices"
-	"strings"
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/api/fault"
@@ -39,7 +38,7 @@ func (r *Rules) Shown(ctx context.Context, name, team string) bool {
 type names struct {
 	registry *registry.Registry
 	rules    *Rules
-	teams    func() []string // that there are beside the default one; nil: there are none
+	teams    access.Teams
 }
 
 // isShown reports whether the client of ctx may know that there is a unit.
@@ -125,7 +124,7 @@ func (c *Catalogue) Hides(ctx context.Context, name string) bool {
 }
 
 // HaveTeams reports whether there are teams beside the default one.
-func (c *Catalogue) HaveTeams() bool { return c.opts.Teams != nil && len(c.opts.Teams()) > 0 }
+func (c *Catalogue) HaveTeams() bool { return c.opts.Teams.Any() }
 
 // version returns a version of the unit that the client of ctx means.
 func (n names) version(ctx context.Context, name, version string) (*unit.Unit, error) {
@@ -177,28 +176,14 @@ func (n names) manages(ctx context.Context, name, team string) error {
 // toPut returns the name under which the client of ctx brings a unit, and the team to which that belongs. The error is
 // a Forbidden fault for the name of another team's.
 func (n names) toPut(ctx context.Context, name string) (full, team string, err error) {
-	prefix, _, _ := strings.Cut(name, ".")
-	teams, all := access.UnitsOf(ctx)
-	team = access.OwnerOf(ctx).Team
-	if prefix != name && prefix != team && (all && n.isTeam(prefix) || slices.Contains(teams, prefix)) {
-		team = prefix
-	}
-	full = api.InTeam(team, name)
+	full, team = n.teams.ToPut(ctx, name)
 	if err := api.CheckUnitName(full); err != nil {
 		return "", "", err
 	}
 	if err := access.CheckUnit(ctx, full); err != nil {
 		return "", "", err
 	}
-	if team == access.DefaultTeam && prefix != name && n.isTeam(prefix) {
-		return "", "", fault.New(fault.Forbidden, "the names that begin with %q are those of the team %s", prefix+".",
-			prefix).WithHint("use another name")
-	}
-	return full, team, nil
-}
-
-func (n names) isTeam(name string) bool {
-	return n.teams != nil && slices.Contains(n.teams(), name)
+	return full, team, n.teams.CheckName(team, full)
 }
 
 // CallsOf are the units as those of one see them that it calls: what an upload names are those of its team, and what a

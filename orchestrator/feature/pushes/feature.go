@@ -25,7 +25,7 @@ type Feature struct {
 	store   *store.Store
 	logger  *slog.Logger
 	figures *figures
-	teams   func() []string // nil: there are none
+	teams   access.Teams
 }
 
 // NewFeature returns a Feature that tells nothing before Render was called.
@@ -196,7 +196,7 @@ func audited(ctx context.Context, verb, id string) context.Context {
 // PushBacklog returns of how many events receivers still have to be told: with teams, of the runs that the client of
 // ctx may know of.
 func (f *Feature) PushBacklog(ctx context.Context) (int64, error) {
-	if f.teams == nil || len(f.teams()) == 0 {
+	if !f.teams.Any() {
 		return f.backlog(ctx, store.Owned{})
 	}
 	return f.backlog(ctx, store.OwnedFor(ctx))

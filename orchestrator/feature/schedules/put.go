@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"slices"
-	"strings"
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/api/fault"
@@ -66,27 +64,8 @@ func (s *Scheduler) put(
 
 // toPut returns the name under which the client of ctx makes a schedule, and to whom it belongs then.
 func (s *Scheduler) toPut(ctx context.Context, name string) (full string, owner access.Owner) {
-	owner = access.OwnerOf(ctx)
-	teams, all := access.UnitsOf(ctx)
-	prefix, _, dotted := strings.Cut(name, ".")
-	if dotted && prefix != owner.Team && (all && s.isTeam(prefix) || slices.Contains(teams, prefix)) {
-		owner.Team = prefix
-	}
-	return api.InTeam(owner.Team, name), owner
-}
-
-func (s *Scheduler) isTeam(name string) bool {
-	return s.teams != nil && slices.Contains(s.teams(), name)
-}
-
-// checkName returns a Forbidden fault for a new name of access.DefaultTeam that would be one of another team's.
-func (s *Scheduler) checkName(owner access.Owner, name string) error {
-	prefix, _, dotted := strings.Cut(name, ".")
-	if owner.Team != access.DefaultTeam || !dotted || !s.isTeam(prefix) {
-		return nil
-	}
-	return fault.New(fault.Forbidden, "the names that begin with %q are those of the team %s", prefix+".", prefix).
-		WithHint("use another name")
+	full, team := s.teams.ToPut(ctx, name)
+	return full, access.Owner{Team: team, By: access.ClientOf(ctx)}
 }
 
 // proposal is what is to become of a schedule.
@@ -110,7 +89,7 @@ func (s *Scheduler) propose(
 	}
 	was, there, err := s.standing(ctx, name)
 	if !there || err != nil {
-		err = cmp.Or(s.checkName(owner, name), err) // first, so that it is the same whether another has it
+		err = cmp.Or(s.teams.CheckName(owner.Team, name), err) // first, so that it is the same whether another has it
 	}
 	if err != nil {
 		return p, err

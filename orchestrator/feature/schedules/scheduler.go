@@ -11,6 +11,7 @@ import (
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/internal/access"
 	"github.com/agent-on-demand/aod/orchestrator/feature"
 	"github.com/agent-on-demand/aod/orchestrator/layout"
 	"github.com/agent-on-demand/aod/orchestrator/run"
@@ -32,7 +33,7 @@ type shared struct {
 	figures *figures
 	files   fileStore
 
-	teams  func() []string                                                  // nil: there are none
+	teams  access.Teams
 	cancel func(ctx context.Context, id, reason string) (api.Record, error) // has a run end
 	subs   feature.Submissions
 	gate   feature.Gate
