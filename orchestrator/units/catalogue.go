@@ -77,9 +77,9 @@ func (c *Catalogue) Version(ctx context.Context, name, version string) (*unit.Un
 
 // Usable lists the units that the client of ctx may know of and that can be run.
 func (c *Catalogue) Usable(ctx context.Context) (all []*unit.Unit, err error) {
-	listed, err := c.registry.List(ctx)
+	listed, err := c.names.list(ctx)
 	for _, l := range listed {
-		if l.Unit != nil && c.names.isShown(ctx, l.Unit) {
+		if l.Unit != nil {
 			all = append(all, l.Unit)
 		}
 	}
@@ -102,15 +102,12 @@ func problemOf(f *fault.Error) *api.UnitProblem {
 // List lists the units that the client of ctx may know of, also those that never had a valid version. A client without
 // a token is shown what the operator's directories have, and no uploads.
 func (c *Catalogue) List(ctx context.Context) ([]api.Unit, error) {
-	listed, err := c.registry.List(ctx)
+	listed, err := c.names.list(ctx)
 	if err != nil {
 		return nil, err
 	}
 	infos := make([]api.Unit, 0, len(listed))
 	for _, l := range listed {
-		if l.Unit == nil && !c.names.isShownBroken(ctx, l) {
-			continue
-		}
 		if l.Unit == nil {
 			infos = append(infos, api.Unit{
 				Name: l.Name, Kind: string(unit.Capsule), Source: "directory",
@@ -119,9 +116,7 @@ func (c *Catalogue) List(ctx context.Context) ([]api.Unit, error) {
 			})
 			continue
 		}
-		if c.names.isShown(ctx, l.Unit) {
-			infos = append(infos, c.info(l.Unit))
-		}
+		infos = append(infos, c.info(l.Unit))
 	}
 	return infos, nil
 }

@@ -135,25 +135,26 @@ func (c *Catalogue) Enable(ctx context.Context, name string) (api.Unit, error) {
 
 func (c *Catalogue) switchUnit(
 	ctx context.Context, name string, stored func(name string) error,
-) (_ api.Unit, err error) {
+) (api.Unit, error) {
 	if err := c.opts.Admits(ctx); err != nil {
 		return api.Unit{}, err
 	}
-	if _, err := c.names.find(ctx, name); err != nil {
+	u, err := c.names.find(ctx, name)
+	if err != nil {
 		return api.Unit{}, err
 	}
-	if name, err = c.names.owned(ctx, name); err != nil {
+	if err := c.names.manages(ctx, u.Name, u.Team); err != nil {
 		return api.Unit{}, err
 	}
 	c.opts.Switches.changing.Lock()
 	defer c.opts.Switches.changing.Unlock()
-	if err := stored(name); err != nil {
+	if err := stored(u.Name); err != nil {
 		return api.Unit{}, err
 	}
 	if err := c.Restore(ctx); err != nil {
 		return api.Unit{}, err
 	}
-	return c.Show(ctx, name)
+	return c.Show(ctx, u.Name)
 }
 
 // Restore takes in what the operator said of units, as it is stored.

@@ -55,6 +55,14 @@ func (n names) isShownBroken(ctx context.Context, l registry.Listed) bool {
 	return n.rules.Shown(ctx, l.Name, "")
 }
 
+// list lists what the registry has and the client of ctx may know of.
+func (n names) list(ctx context.Context) ([]registry.Listed, error) {
+	all, err := n.registry.List(ctx)
+	return slices.DeleteFunc(all, func(l registry.Listed) bool {
+		return l.Unit != nil && !n.isShown(ctx, l.Unit) || l.Unit == nil && !n.isShownBroken(ctx, l)
+	}), err
+}
+
 // find returns the unit that the client of ctx means by a name. Of one that the client may not know of it says what it
 // says of one that isn't there.
 func (n names) find(ctx context.Context, name string) (*unit.Unit, error) {
@@ -79,15 +87,13 @@ func (n names) find(ctx context.Context, name string) (*unit.Unit, error) {
 // know of.
 func (n names) unknown(ctx context.Context, name string) error {
 	const otherwise = "put its directory where the server looks for units, or upload it"
-	known, err := n.registry.List(ctx)
+	known, err := n.list(ctx)
 	if err != nil {
 		return err
 	}
-	var shown []string
-	for _, l := range known {
-		if l.Unit != nil && n.isShown(ctx, l.Unit) || l.Unit == nil && n.isShownBroken(ctx, l) {
-			shown = append(shown, l.Name)
-		}
+	shown := make([]string, len(known))
+	for i, l := range known {
+		shown[i] = l.Name
 	}
 	return fault.New(fault.NotFound, "there is no unit %s", fault.Quote(name)).
 		WithHint("%s", fault.Suggest(name, shown, otherwise))
