@@ -145,9 +145,9 @@ func (s *Audits) List(ctx context.Context, f AuditFilter) ([]Audited, error) {
 		c.add("seq >= (SELECT coalesce(min(seq), ?) FROM audit WHERE at >= ?)", int64(math.MaxInt64), nanos(f.Since))
 	}
 	Owned{Teams: f.Owned.Teams}.narrow(&c, "audit", f.Identity == "" && f.Object == "")
-	of := c.of("SELECT seq, at, team, identity, address, verb, noun, object, detail, result, count, trace FROM audit")
-	return list(ctx, s.core, "read audit", scanAudited, of.text+" ORDER BY seq DESC LIMIT ?",
-		append(of.args, atMost(f.Limit))...)
+	of := c.of("SELECT seq, at, team, identity, address, verb, noun, object, detail, result, count, trace FROM audit").
+		then(" ORDER BY seq DESC LIMIT ?", atMost(f.Limit))
+	return list(ctx, s.core, "read audit", scanAudited, of.text, of.args...)
 }
 
 func scanAudited(row scanner, a *Audited) error {

@@ -70,7 +70,12 @@ func union(parts ...statement) (all statement) {
 // page is the rows of a statement of listed columns by their place, the latest first. SQLite merges
 // parts that it can read in this order.
 func (s statement) page(limit int) statement {
-	return statement{s.text + " ORDER BY at DESC, seq DESC LIMIT ?", append(s.args, limit)}
+	return s.then(" ORDER BY at DESC, seq DESC LIMIT ?", limit)
+}
+
+// then is the statement with more behind it.
+func (s statement) then(text string, args ...any) statement {
+	return statement{s.text + text, slices.Concat(s.args, args)}
 }
 
 func (s statement) count() statement {

@@ -66,10 +66,9 @@ func (s *Runs) Facet(ctx context.Context, f Filter, column string) (facet Facet,
 // LastEnded returns the newest runs of a unit that have ended, by who owns them, without any of their documents.
 func (s *Runs) LastEnded(ctx context.Context, unit string, owned Owned, limit int) ([]Run, error) {
 	scan := func(row scanner, r *Run) error { return scanSearched(row, r) }
-	narrowed := owned.and("runs")
-	return list(ctx, s.core, "read last runs", scan,
-		selectLastEnded+narrowed.text+" ORDER BY created_at DESC, seq DESC LIMIT ?",
-		append(append([]any{unit}, narrowed.args...), atMost(limit))...)
+	of := owned.narrowed("runs", statement{selectLastEnded, []any{unit}}).
+		then(" ORDER BY created_at DESC, seq DESC LIMIT ?", atMost(limit))
+	return list(ctx, s.core, "read last runs", scan, of.text, of.args...)
 }
 
 // Not those that are finished: whoever has seen the outcome of a run wants to see it counted.

@@ -94,10 +94,9 @@ func (s *Runs) Oldest(ctx context.Context, o Old) ([]Run, error) {
 		before = nanos(o.Before)
 	}
 	scan := func(row scanner, r *Run) error { return scanSearched(row, r) }
-	narrowed := o.Owned.and("runs")
-	args := append([]any{before, nanos(o.After.FinishedAt), o.After.ID}, narrowed.args...)
-	return list(ctx, s.core, "read oldest runs", scan,
-		selectOldest+narrowed.text+" ORDER BY finished_at, seq LIMIT ?", append(args, atMost(o.Limit))...)
+	of := o.Owned.narrowed("runs", statement{selectOldest, []any{before, nanos(o.After.FinishedAt), o.After.ID}}).
+		then(" ORDER BY finished_at, seq LIMIT ?", atMost(o.Limit))
+	return list(ctx, s.core, "read oldest runs", scan, of.text, of.args...)
 }
 
 const selectOldest = "SELECT " + searched + ` FROM runs WHERE finished = 1 AND finished_at < ?
@@ -181,11 +180,11 @@ type Live struct {
 
 // Live counts the unfinished runs of whoever owns them, by unit and state.
 func (s *Runs) Live(ctx context.Context, owned Owned) ([]Live, error) {
-	narrowed := owned.and("runs")
-	return list(ctx, s.core, "count runs", scanLive,
-		"SELECT unit, state, count(*), min(created_at) FROM runs WHERE finished = 0"+narrowed.text+
-			" GROUP BY unit, state ORDER BY unit, state", narrowed.args...)
+	of := owned.narrowed("runs", statement{text: selectLive}).then(" GROUP BY unit, state ORDER BY unit, state")
+	return list(ctx, s.core, "count runs", scanLive, of.text, of.args...)
 }
+
+const selectLive = "SELECT unit, state, count(*), min(created_at) FROM runs WHERE finished = 0"
 
 func scanLive(row scanner, l *Live) error {
 	return row.Scan(&l.Unit, &l.State, &l.Runs, stamp{&l.Oldest})

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"slices"
-	"strings"
 
 	"github.com/agent-on-demand/aod/internal/access"
 )
@@ -28,6 +27,9 @@ func OwnedIn(reach access.Reach) Owned {
 	}
 	return Owned{Teams: reach.Teams, By: reach.By}
 }
+
+// all reports whether everything is selected.
+func (o Owned) all() bool { return len(o.Teams) == 0 && o.By == "" }
 
 // nobody is the name of no team.
 const nobody = "-"
@@ -54,14 +56,14 @@ func (o Owned) narrow(c *condition, table string, may bool) {
 	}
 }
 
-// and is what is asked of the rows of a table as a part of a statement.
-func (o Owned) and(table string) statement {
+// narrowed is a statement of the rows of a table, which ends in what it asks of them, for those that are owned so.
+func (o Owned) narrowed(table string, of statement) statement {
 	var c condition
 	o.narrow(&c, table, false)
-	if len(c.terms) == 0 {
-		return statement{}
+	for _, term := range c.terms {
+		of.text += " AND " + term
 	}
-	return statement{" AND " + strings.Join(c.terms, " AND "), c.args}
+	return of.then("", c.args...)
 }
 
 func teamOf(team string) string { return cmp.Or(team, access.DefaultTeam) }

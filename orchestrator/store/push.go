@@ -144,9 +144,9 @@ func (s *Pushes) Get(ctx context.Context, run, id string) (Push, error) {
 // Backlog returns how many deliveries wait, of the pushes of all runs or of those that somebody has.
 func (s *Pushes) Backlog(ctx context.Context, owned Owned) (n int64, err error) {
 	count := statement{text: "SELECT push_backlog FROM totals"}
-	if narrowed := owned.and("runs"); narrowed.text != "" {
-		count = statement{"SELECT coalesce(sum(waiting), 0) FROM pushes JOIN runs ON runs.seq = pushes.run " +
-			"WHERE waiting > 0" + narrowed.text, narrowed.args}
+	if !owned.all() {
+		count = owned.narrowed("runs", statement{text: "SELECT coalesce(sum(waiting), 0) FROM pushes JOIN runs " +
+			"ON runs.seq = pushes.run WHERE waiting > 0"})
 	}
 	err = s.core.readers.QueryRowContext(ctx, count.text, count.args...).Scan(&n)
 	return n, s.core.explain(ctx, "read push backlog", err)

@@ -225,9 +225,8 @@ func (f QuestionFilter) where() condition {
 // List returns questions in their order, fewer than the limit where they are large.
 func (s *Questions) List(ctx context.Context, f QuestionFilter) ([]Question, error) {
 	where := f.where()
-	of := where.of(selectQuestion)
-	return paged(ctx, s.core, "list questions", scanQuestion, of.text+" ORDER BY questions.seq LIMIT ?",
-		append(of.args, atMost(f.Limit))...)
+	of := where.of(selectQuestion).then(" ORDER BY questions.seq LIMIT ?", atMost(f.Limit))
+	return paged(ctx, s.core, "list questions", scanQuestion, of.text, of.args...)
 }
 
 const selectQuestion = `SELECT questions.seq, questions.id, runs.id, runs.unit, runs.team, runs.made_by, address,

@@ -99,17 +99,15 @@ func UnknownSchedule(name string) error {
 
 // OfUnit returns the names of schedules that run a unit, by who owns them, sorted, at most so many.
 func (s *Schedules) OfUnit(ctx context.Context, unit string, owned Owned, most int) ([]string, error) {
-	narrowed := owned.and("schedules")
-	return list(ctx, s.core, "list schedules", scanValue[string],
-		"SELECT name FROM schedules WHERE unit = ?"+narrowed.text+" ORDER BY name LIMIT ?",
-		append(append([]any{unit}, narrowed.args...), most)...)
+	of := owned.narrowed("schedules", statement{"SELECT name FROM schedules WHERE unit = ?", []any{unit}}).
+		then(" ORDER BY name LIMIT ?", most)
+	return list(ctx, s.core, "list schedules", scanValue[string], of.text, of.args...)
 }
 
 // List lists schedules without their inputs, the newest first: those with a smaller Seq than
 // before, where that isn't 0, by who owns them. The limit is at most 1000; 0 is 1000.
 func (s *Schedules) List(ctx context.Context, owned Owned, before int64, limit int) ([]Schedule, error) {
-	narrowed := owned.and("schedules")
-	args := append(append([]any{below(before)}, narrowed.args...), atMost(limit))
-	return list(ctx, s.core, "list schedules", scanSchedule,
-		listSchedules+" WHERE seq < ?"+narrowed.text+" ORDER BY seq DESC LIMIT ?", args...)
+	of := owned.narrowed("schedules", statement{listSchedules + " WHERE seq < ?", []any{below(before)}}).
+		then(" ORDER BY seq DESC LIMIT ?", atMost(limit))
+	return list(ctx, s.core, "list schedules", scanSchedule, of.text, of.args...)
 }

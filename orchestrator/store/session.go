@@ -110,18 +110,15 @@ type SessionFilter struct {
 
 // List lists sessions, the newest first.
 func (s *Sessions) List(ctx context.Context, f SessionFilter) ([]Session, error) {
-	text, args := selectSession+" WHERE seq < ?", []any{below(f.After)}
+	of := statement{selectSession + " WHERE seq < ?", []any{below(f.After)}}
 	if f.Unit != "" {
-		text, args = text+" AND unit = ?", append(args, f.Unit)
-	}
-	if owned := f.Owned.and("sessions"); owned.text != "" {
-		text, args = text+owned.text, append(args, owned.args...)
+		of = of.then(" AND unit = ?", f.Unit)
 	}
 	if f.Open {
-		text += " AND closed = 0"
+		of = of.then(" AND closed = 0")
 	}
-	return list(ctx, s.core, "list sessions", scanSession, text+" ORDER BY seq DESC LIMIT ?",
-		append(args, atMost(f.Limit))...)
+	of = f.Owned.narrowed("sessions", of).then(" ORDER BY seq DESC LIMIT ?", atMost(f.Limit))
+	return list(ctx, s.core, "list sessions", scanSession, of.text, of.args...)
 }
 
 // spentSessions are closed sessions that were last used before a time and whose turns are over.
@@ -132,9 +129,8 @@ const spentSessions = ` FROM sessions WHERE closed = 1 AND used_at < ?
 // over, and returns how many. Their runs stay.
 func (s *Sessions) Forget(ctx context.Context, owned Owned, before time.Time) (removed int64, err error) {
 	err = s.core.change(ctx, "forget sessions", func(ctx context.Context, tx *transaction) (err error) {
-		narrowed := owned.and("sessions")
-		removed, err = tx.rows(ctx, "DELETE"+spentSessions+narrowed.text,
-			append([]any{nanos(before)}, narrowed.args...)...)
+		of := owned.narrowed("sessions", statement{"DELETE" + spentSessions, []any{nanos(before)}})
+		removed, err = tx.rows(ctx, of.text, of.args...)
 		return err
 	})
 	return removed, err
@@ -142,8 +138,7 @@ func (s *Sessions) Forget(ctx context.Context, owned Owned, before time.Time) (r
 
 // Spent returns how many sessions Forget would remove.
 func (s *Sessions) Spent(ctx context.Context, owned Owned, before time.Time) (n int64, err error) {
-	narrowed := owned.and("sessions")
-	err = s.core.readers.QueryRowContext(ctx, "SELECT count(*)"+spentSessions+narrowed.text,
-		append([]any{nanos(before)}, narrowed.args...)...).Scan(&n)
+	of := owned.narrowed("sessions", statement{"SELECT count(*)" + spentSessions, []any{nanos(before)}})
+	err = s.core.readers.QueryRowContext(ctx, of.text, of.args...).Scan(&n)
 	return n, s.core.explain(ctx, "count sessions", err)
 }

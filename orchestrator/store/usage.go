@@ -59,14 +59,15 @@ func (s *Usages) Sums(ctx context.Context, f UsageFilter) ([]Usage, error) {
 		"coalesce(sum(runs), 0), coalesce(sum(calls), 0), coalesce(sum(tokens), 0), coalesce(sum(cost), 0), " +
 			"coalesce(sum(waited), 0), coalesce(sum(worked), 0) FROM usage",
 	}, ", "))
-	if len(groups) > 0 {
-		of.text += " GROUP BY " + strings.Join(groups, ", ") + " ORDER BY " + strings.Join(groups, ", ")
+	if by := strings.Join(groups, ", "); by != "" {
+		of = of.then(" GROUP BY " + by + " ORDER BY " + by)
 	}
 	limit := f.Limit
 	if limit <= 0 || limit > maxUsage {
 		limit = maxUsage
 	}
-	return list(ctx, s.core, "read usage", scanUsage, of.text+" LIMIT ?", append(of.args, limit)...)
+	of = of.then(" LIMIT ?", limit)
+	return list(ctx, s.core, "read usage", scanUsage, of.text, of.args...)
 }
 
 // condition is what is asked of a row.
