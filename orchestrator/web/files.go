@@ -25,8 +25,8 @@ type fileList struct {
 	Files      []fileView
 }
 
-// opener opens a file of a run.
-type opener func(ctx context.Context, run, name string) (*os.File, api.File, error)
+// opener opens a file of a run or of a question.
+type opener func(ctx context.Context, id, name string) (*os.File, api.File, error)
 
 // mostPreviews is how many files of a run are opened to be shown.
 const mostPreviews = 20
@@ -92,11 +92,12 @@ func (l fileList) Unshown() []fileView {
 	return slices.DeleteFunc(slices.Clone(l.Files), func(f fileView) bool { return !f.Plain() })
 }
 
-// file answers with a file below a part of a run's address, to be saved or as a picture.
-func (p runPages) file(below string, open opener) handler {
+// fileOf answers with a file of what has an id, below a part of its address, to be saved or as a picture.
+func fileOf(what, below string, open opener) handler {
 	return func(w http.ResponseWriter, r *request) error {
-		name := strings.TrimPrefix(r.URL.Path, "/ui/runs/"+r.PathValue("id")+"/"+below+"/")
-		file, info, err := open(r.Context(), r.PathValue("id"), name)
+		id := r.PathValue("id")
+		name := strings.TrimPrefix(r.URL.Path, "/ui/"+what+"/"+id+"/"+below+"/")
+		file, info, err := open(r.Context(), id, name)
 		if err != nil {
 			return err
 		}

@@ -25,9 +25,9 @@ type questionPages struct{ *Page }
 func (p questionPages) addQuestions() {
 	p.pageOf(access.Questions, "/ui/questions", p.questions)
 	p.pageOf(access.Questions, "/ui/questions/{id}", p.question)
-	p.handle("GET /ui/questions/{id}/files/", access.Questions, p.file)
+	p.handle("GET /ui/questions/{id}/files/", access.Questions, fileOf("questions", "files", p.svc.Questions.OpenFile))
 	p.handle("POST /ui/questions/{id}", access.Approve, p.answer)
-	p.read("GET /ui/runs/{id}/state/files/", p.stateFile)
+	p.read("GET /ui/runs/{id}/state/files/", fileOf("runs", "state/files", p.svc.Flows.OpenStateFile))
 }
 
 // askPage is how many questions a page lists, and askedShown how many of one run.

@@ -3,14 +3,12 @@ package web
 import (
 	"bytes"
 	"encoding/json"
-	"net/http"
 	"strings"
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/internal/terminal"
 	"github.com/agent-on-demand/aod/internal/wire/httpwire"
 	"github.com/agent-on-demand/aod/internal/wire/strictjson"
-	"github.com/agent-on-demand/aod/orchestrator/web/preview"
 )
 
 // Bounds of what a question shows: names, items of a list, and bytes of a text before it is folded.
@@ -146,30 +144,4 @@ func filledIn(object []byte) [][2]string {
 		all = append(all, [2]string{terminal.Plain(name), terminal.Plain(text)})
 	}
 	return all
-}
-
-// file answers with a file that a question shows, likewise.
-func (p questionPages) file(w http.ResponseWriter, r *request) error {
-	id := r.PathValue("id")
-	name := strings.TrimPrefix(r.URL.Path, "/ui/questions/"+id+"/files/")
-	file, info, err := p.svc.Questions.OpenFile(r.Context(), id, name)
-	if err != nil {
-		return err
-	}
-	defer file.Close()
-	preview.Serve(w, r.Request, file, info.Name, info.SHA256)
-	return nil
-}
-
-// stateFile answers with a file of a flow's state, to be saved or as a picture.
-func (p questionPages) stateFile(w http.ResponseWriter, r *request) error {
-	id := r.PathValue("id")
-	name := strings.TrimPrefix(r.URL.Path, "/ui/runs/"+id+"/state/files/")
-	file, info, err := p.svc.Flows.OpenStateFile(r.Context(), id, name)
-	if err != nil {
-		return err
-	}
-	defer file.Close()
-	preview.Serve(w, r.Request, file, info.Name, info.SHA256)
-	return nil
 }

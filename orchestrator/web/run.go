@@ -16,8 +16,8 @@ func (p runPages) addRun() {
 	p.page("/ui/runs/{id}/record", p.runRecord)
 	p.page("/ui/runs/{id}/compare", p.runCompare)
 	p.read("GET /ui/runs/{id}/peek", p.peek)
-	p.read("GET /ui/runs/{id}/files/", p.file("files", p.svc.Files.Open))
-	p.read("GET /ui/runs/{id}/given/", p.file("given", p.svc.Files.OpenInput))
+	p.read("GET /ui/runs/{id}/files/", fileOf("runs", "files", p.svc.Files.Open))
+	p.read("GET /ui/runs/{id}/given/", fileOf("runs", "given", p.svc.Files.OpenInput))
 	p.run("POST /ui/runs/{id}/cancel", p.cancelRun)
 }
 
