@@ -234,3 +234,11 @@ func (r Record) FaultKind() (fault.Kind, bool) {
 	}
 	return fault.Internal, false
 }
+
+// TimeOrNil returns a time as it is shown: nil is the zero time.
+func TimeOrNil(at time.Time) *time.Time {
+	if at.IsZero() {
+		return nil
+	}
+	return &at
+}

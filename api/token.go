@@ -5,7 +5,7 @@ import "time"
 // TokenGrant is what a token allows.
 type TokenGrant struct {
 	Name      string     `json:"name,omitempty"`  // "": the server's own, or none where none is needed
-	Scopes    []string   `json:"scopes"`          // "read", "run", "upload", "admin", "metrics"
+	Scopes    []string   `json:"scopes"`          // "read", "run", "upload", "approve", "admin", "metrics"
 	Teams     []string   `json:"teams,omitempty"` // the first owns what is made; none: DefaultTeam, with "admin" all
 	Units     []string   `json:"units,omitempty"` // that it may use; none: all of its teams
 	Rate      int        `json:"rate,omitempty"`  // requests in a minute; 0: no bound

@@ -36,29 +36,18 @@ func GrantAsked(r api.TokenRequest, now time.Time) (Grant, error) {
 
 // Shown is the grant as clients see it.
 func (g Grant) Shown() api.TokenGrant {
-	shown := api.TokenGrant{
-		Name: g.Name, Scopes: []string{}, Teams: g.Teams, Units: g.Units, Rate: g.Limits.Rate, Runs: g.Limits.Runs,
-		ExpiresAt: timeOrNil(g.Expires),
+	return api.TokenGrant{
+		Name: g.Name, Scopes: textsOf(g.Scopes), Teams: g.Teams, Units: g.Units, Rate: g.Limits.Rate,
+		Runs: g.Limits.Runs, ExpiresAt: api.TimeOrNil(g.Expires),
 	}
-	for _, scope := range g.Scopes {
-		shown.Scopes = append(shown.Scopes, string(scope))
-	}
-	return shown
 }
 
 // Shown is what clients see of a token.
 func (t Token) Shown(now time.Time) api.Token {
 	return api.Token{
-		TokenGrant: t.Grant().Shown(), CreatedAt: t.Created, LastUsedAt: timeOrNil(t.Used),
-		GraceUntil: timeOrNil(t.grace(now)),
+		TokenGrant: t.Grant().Shown(), CreatedAt: t.Created, LastUsedAt: api.TimeOrNil(t.Used),
+		GraceUntil: api.TimeOrNil(t.grace(now)),
 	}
-}
-
-func timeOrNil(t time.Time) *time.Time {
-	if t.IsZero() {
-		return nil
-	}
-	return &t
 }
 
 // check returns an Input fault for what no token can be.
@@ -70,7 +59,7 @@ func (g Grant) check(now time.Time) error {
 				"or a digit")
 	case len(g.Scopes) == 0:
 		return fault.New(fault.Input, "a token without a scope would allow nothing").
-			WithHint("add --scope read, run, upload, admin or metrics")
+			WithHint("add --scope: the scopes are %s", namesOfAll())
 	case len(g.Teams) > maxTeams:
 		return fault.New(fault.Input, "a token can't be one of more than %d teams", maxTeams)
 	case len(g.Units) > maxUnits:

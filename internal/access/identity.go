@@ -15,9 +15,9 @@ const (
 
 // Identity returns who the client of ctx is. asked is false for what the server does by itself.
 func Identity(ctx context.Context) (identity string, asked bool) {
-	c, known := ctx.Value(clientKey{}).(client)
+	c := clientOf(ctx)
 	switch {
-	case known && c.trusted:
+	case c.trusted:
 		return "", false
 	case c.grant.Name != "":
 		return api.IdentityOf(c.grant.Name), true

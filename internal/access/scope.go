@@ -39,13 +39,29 @@ func ParseScopes(texts []string) ([]Scope, error) {
 		scope := Scope(strings.TrimSpace(name))
 		if !slices.Contains(Scopes, scope) {
 			return nil, fault.New(fault.Input, "there is no scope %s", fault.Quote(name)).
-				WithHint("the scopes are read, run, upload, admin, metrics and approve")
+				WithHint("the scopes are %s", namesOfAll())
 		}
 		if !slices.Contains(scopes, scope) {
 			scopes = append(scopes, scope)
 		}
 	}
 	return scopes, nil
+}
+
+// textsOf are scopes as clients see them.
+func textsOf(scopes []Scope) []string {
+	texts := make([]string, len(scopes))
+	for i, scope := range scopes {
+		texts[i] = string(scope)
+	}
+	return texts
+}
+
+// namesOfAll are the names of Scopes in a sentence.
+func namesOfAll() string {
+	names := textsOf(Scopes)
+	last := len(names) - 1
+	return strings.Join(names[:last], ", ") + " and " + names[last]
 }
 
 // Grant is what the holder of a token may do.
@@ -129,9 +145,9 @@ func (g Grant) Allows(scope Scope) error {
 // Holder tells the holders of grants apart: a token that was made again under its name with other
 // scopes, teams or units has another one.
 func (g Grant) Holder() string {
-	names := make([]string, len(g.Scopes))
-	for i, scope := range g.Scopes {
-		names[i] = string(scope)
+	holder := g.Name
+	for _, list := range [][]string{textsOf(g.Scopes), g.Teams, g.Units} {
+		holder += " " + strings.Join(list, ",")
 	}
-	return g.Name + " " + strings.Join(names, ",") + " " + strings.Join(g.Teams, ",") + " " + strings.Join(g.Units, ",")
+	return holder
 }

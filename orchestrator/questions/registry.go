@@ -166,8 +166,8 @@ func (g *Registry) row(ctx context.Context, id string) (store.Question, error) {
 func shown(ctx context.Context, row store.Question) (api.Question, error) {
 	q := api.Question{
 		ID: row.ID, Run: row.Run, Unit: row.Unit, Address: row.Address, Kind: api.QuestionKind(row.Kind),
-		Text: row.Text, Show: row.Show, Form: row.Form, Until: run.TimeOrNil(row.Until), AskedAt: row.AskedAt,
-		ClosedAt: run.TimeOrNil(row.ClosedAt),
+		Text: row.Text, Show: row.Show, Form: row.Form, Until: api.TimeOrNil(row.Until), AskedAt: row.AskedAt,
+		ClosedAt: api.TimeOrNil(row.ClosedAt),
 	}
 	if row.Answer != nil {
 		q.Answered = &api.Answered{Token: row.AnsweredBy, At: row.AnsweredAt}
@@ -193,5 +193,5 @@ func (g *Registry) Oldest(ctx context.Context, id string) (*api.OpenQuestion, er
 		return nil, err
 	}
 	q := rows[0]
-	return &api.OpenQuestion{ID: q.ID, Kind: api.QuestionKind(q.Kind), Until: run.TimeOrNil(q.Until)}, nil
+	return &api.OpenQuestion{ID: q.ID, Kind: api.QuestionKind(q.Kind), Until: api.TimeOrNil(q.Until)}, nil
 }

@@ -115,7 +115,7 @@ func shownStep(row store.Step) (api.Step, error) {
 	s := api.Step{
 		Seq: row.Seq, Address: row.Address, Try: row.Try, State: api.StepState(row.State), Run: row.Call,
 		Cached: row.Cached,
-		Action: row.Action, Began: row.Began, Until: run.TimeOrNil(row.Until), Ended: run.TimeOrNil(row.Ended),
+		Action: row.Action, Began: row.Began, Until: api.TimeOrNil(row.Until), Ended: api.TimeOrNil(row.Ended),
 	}
 	if row.Error == nil {
 		return s, nil

@@ -2,7 +2,6 @@ package records
 
 import (
 	"context"
-	"time"
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/orchestrator/store"
@@ -55,7 +54,7 @@ func treeOf(row store.Run, children map[string][]store.Run) api.Tree {
 	tree := api.Tree{
 		ID: row.ID, Unit: row.Unit, Kind: row.Kind, Step: row.Step, State: state, Status: state.Status(),
 		Outcome: api.Outcome(row.Outcome), ErrorKind: row.ErrorKind,
-		CreatedAt: row.CreatedAt, StartedAt: unlessZero(row.StartedAt), FinishedAt: unlessZero(row.FinishedAt),
+		CreatedAt: row.CreatedAt, StartedAt: api.TimeOrNil(row.StartedAt), FinishedAt: api.TimeOrNil(row.FinishedAt),
 		Models: charged(row.Tokens, api.Cost(row.Cost)), Runs: 1,
 	}
 	tokens, cost := row.Tokens, api.Cost(row.Cost)
@@ -76,11 +75,4 @@ func charged(tokens int64, cost api.Cost) *api.ModelTotal {
 		return nil
 	}
 	return &api.ModelTotal{Charged: tokens, Cost: cost}
-}
-
-func unlessZero(t time.Time) *time.Time {
-	if t.IsZero() {
-		return nil
-	}
-	return &t
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"strings"
-	"time"
 
 	"github.com/agent-on-demand/aod/api/fault"
 )
@@ -46,12 +45,4 @@ func Cancelled(reason string) error {
 		return context.Canceled
 	}
 	return errors.New(reason)
-}
-
-// TimeOrNil returns a time as it is shown: nil is the zero time.
-func TimeOrNil(at time.Time) *time.Time {
-	if at.IsZero() {
-		return nil
-	}
-	return &at
 }

@@ -213,7 +213,7 @@ func shown(p store.Push) api.Push {
 	return api.Push{
 		ID: p.ID, URL: p.URL, Scheme: p.Scheme, CreatedAt: p.CreatedAt,
 		Deliveries: api.PushDeliveries{Delivered: p.Delivered, Waiting: p.Waiting, Lost: p.Lost},
-		TriedAt:    run.TimeOrNil(p.TriedAt), NextAt: run.TimeOrNil(p.NextAt), GivenUpAt: run.TimeOrNil(p.GivenUpAt),
+		TriedAt:    api.TimeOrNil(p.TriedAt), NextAt: api.TimeOrNil(p.NextAt), GivenUpAt: api.TimeOrNil(p.GivenUpAt),
 		Status: p.Status, Reason: api.PushEnd(p.Reason),
 	}
 }
