@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/internal/pause"
 )
 
 // lookEvery is the time between two looks at the files.
@@ -62,15 +63,8 @@ func (k *Keeper) State() State {
 
 // Watch looks at the files until ctx ends.
 func (k *Keeper) Watch(ctx context.Context) {
-	ticker := time.NewTicker(lookEvery)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C:
-			k.look()
-		}
+	for pause.For(ctx, lookEvery) == nil {
+		k.look()
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/internal/pause"
 	"github.com/agent-on-demand/aod/internal/wire/httpwire"
 )
 
@@ -178,15 +179,8 @@ func (s *Server) Watch(ctx context.Context) {
 
 // watch looks again and again, until ctx ends.
 func watch(ctx context.Context, look func()) {
-	ticker := time.NewTicker(watchPause)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C:
-			look()
-		}
+	for pause.For(ctx, watchPause) == nil {
+		look()
 	}
 }
 
