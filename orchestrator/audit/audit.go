@@ -76,12 +76,16 @@ func (l *Log) Refused(ctx context.Context, of Refusal) {
 	}
 	of.identity, of.address = identity, access.OriginOf(ctx).Address
 	of.Team = cmp.Or(of.Team, access.OwnerOf(ctx).Team)
+	l.count(of, 1)
+}
+
+func (l *Log) count(of Refusal, n int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if _, known := l.refused[of]; !known && len(l.refused) >= maxRefusals {
 		of = Refusal{Noun: of.Noun, Result: of.Result, identity: "others"}
 	}
-	l.refused[of]++
+	l.refused[of] += n
 }
 
 // Run stores what was refused, takes in notes and removes what is too old, until ctx ends.
@@ -121,7 +125,13 @@ func (l *Log) store(ctx context.Context) error {
 	if len(rows) == 0 {
 		return nil
 	}
-	return l.opts.Rows.Add(ctx, rows...)
+	err := l.opts.Rows.Add(ctx, rows...)
+	if err != nil {
+		for of, count := range refused { // the next time stores them
+			l.count(of, count)
+		}
+	}
+	return err
 }
 
 // List lists the rows that the client of ctx may know of, the newest first.
