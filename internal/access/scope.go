@@ -145,9 +145,9 @@ func (g Grant) Allows(scope Scope) error {
 // Holder tells the holders of grants apart: a token that was made again under its name with other
 // scopes, teams or units has another one.
 func (g Grant) Holder() string {
-	holder := g.Name
+	parts := []string{g.Name}
 	for _, list := range [][]string{textsOf(g.Scopes), g.Teams, g.Units} {
-		holder += " " + strings.Join(list, ",")
+		parts = append(parts, strings.Join(list, ","))
 	}
-	return holder
+	return strings.Join(parts, " ")
 }
