@@ -27,3 +27,11 @@ func (c *Client) Usage(ctx context.Context, f api.UsageFilter) ([]api.UsageSum, 
 	}](ctx, c.conn, r)
 	return answer.Usage, err
 }
+
+// Quotas returns the bounds of the client's teams and of its token, with what is left of each.
+func (c *Client) Quotas(ctx context.Context) ([]api.Quota, error) {
+	answer, err := got[struct {
+		Quotas []api.Quota `json:"quotas"`
+	}](ctx, c.conn, to(http.MethodGet, "quotas"))
+	return answer.Quotas, err
+}

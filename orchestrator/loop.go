@@ -108,10 +108,8 @@ func newLoop(opts Options) *loop {
 		Retries: opts.Retries, Settings: opts.Units, Bounds: opts.Bounds,
 	}
 	l.queue.SetMemory(opts.MemoryBytes)
-	bounds, sessions := opts.boundsOfTeams()
-	l.queue.SetBounds(bounds)
 	l.sessions = turns.New(turns.Options{
-		Kinds: opts.Kinds, Living: opts.Sessions, OfTeams: sessions, Save: l.saveSession, Logger: opts.Logger,
+		Kinds: opts.Kinds, Living: opts.Sessions, Save: l.saveSession, Logger: opts.Logger,
 		Dir:    func(id string) string { return filepath.Join(l.home.Dir, layout.Sessions, id) },
 		Cancel: func(run, reason string) { _, _ = l.Cancel(l.life, run, reason) }, // unless it has ended
 	})

@@ -11,6 +11,7 @@ import (
 	"github.com/agent-on-demand/aod/capsule"
 	"github.com/agent-on-demand/aod/capsule/unit"
 	"github.com/agent-on-demand/aod/handoff/gateway/ledger"
+	"github.com/agent-on-demand/aod/orchestrator/feature/models"
 	"github.com/agent-on-demand/aod/orchestrator/units"
 )
 
@@ -52,17 +53,24 @@ func TestABudgetOfModelsHoldsWhoeverSetIt(t *testing.T) {
 
 func TestWithoutAPriceNothingIsAskedUnderABudgetOfCost(t *testing.T) {
 	t.Parallel()
-	w := newModelWorld(t, "budgets: {cost: 1}\n")
-	c := w.double.catalog()
-	m := c.Models["m"]
-	m.Price = nil
-	c.Models["m"] = m
-	if err := w.opts.Models.Gateway.Configure(c); err != nil {
-		t.Fatal(err)
-	}
-	w.await(w.submitScript(script{Mark: "a", Asks: asks(1)}))
-	if got := w.told("a"); !cmp.Equal(got, times("402", 1)) || w.double.requests() > 0 {
-		t.Errorf("%q", w.answers["a"])
+	for name, c := range map[string]struct {
+		agent string
+		quota models.Quota
+	}{"of a run": {agent: "budgets: {cost: 1}\n"}, "of a team": {quota: models.Quota{Month: ledger.Amount{Cost: 1e9}}}} {
+		t.Run(name, func(t *testing.T) {
+			w := newModelWorld(t, c.agent, func(o *settings) { o.Models.Quotas = quotasFor(c.quota, "default") })
+			known := w.double.catalog()
+			m := known.Models["m"]
+			m.Price = nil
+			known.Models["m"] = m
+			if err := w.opts.Models.Gateway.Configure(known); err != nil {
+				t.Fatal(err)
+			}
+			w.await(w.submitScript(script{Mark: "a", Asks: asks(1)}))
+			if got := w.told("a"); !cmp.Equal(got, times("402", 1)) || w.double.requests() > 0 {
+				t.Errorf("%q", w.answers["a"])
+			}
+		})
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 	"github.com/agent-on-demand/aod/internal/access"
 	"github.com/agent-on-demand/aod/internal/bytegate"
 	"github.com/agent-on-demand/aod/orchestrator/feature"
-	"github.com/agent-on-demand/aod/orchestrator/queue"
+	"github.com/agent-on-demand/aod/orchestrator/quotas"
 	"github.com/agent-on-demand/aod/orchestrator/run"
 	"github.com/agent-on-demand/aod/orchestrator/units"
 	"github.com/agent-on-demand/aod/runtime"
@@ -54,31 +54,13 @@ type Options struct {
 
 	AroundCommit func(commit func() error) error // of a test: see store.Options
 
-	Units map[string]units.Settings // by name
-	// TeamBounds are the most that teams may have, by their names.
-	TeamBounds map[string]TeamBounds
+	Units      map[string]units.Settings // by name
+	TeamBounds map[string]quotas.Bounds  // the most that teams may have, by their names
 	// Teams are those of which nobody else's units begin with their names.
 	Teams access.Teams
 	// Bounds are the most that a unit may have, an uploaded one or one of a directory; nil
 	// bounds nothing beside MaxTimeout.
 	Bounds func(name string, uploaded bool) unit.Bounds
-}
-
-// TeamBounds are the most that a team may have; 0 is no bound.
-type TeamBounds struct {
-	Slots    int   // that its runs hold at once
-	Queued   int   // runs that wait for their first slot
-	Sessions int   // that aren't closed
-	Storage  int64 // bytes that its runs take
-}
-
-// boundsOfTeams are those that the queue keeps, and how many sessions may be open.
-func (o Options) boundsOfTeams() (bounds map[string]queue.Bounds, sessions map[string]int) {
-	bounds, sessions = map[string]queue.Bounds{}, map[string]int{}
-	for name, b := range o.TeamBounds {
-		bounds[name], sessions[name] = queue.Bounds{Slots: b.Slots, Queued: b.Queued}, b.Sessions
-	}
-	return bounds, sessions
 }
 
 func (o Options) withDefaults() Options {

@@ -43,7 +43,7 @@ func (s *Service) Rerun(
 	if record, joined, err = s.join(ctx, k); joined || err != nil {
 		return record, joined, err
 	}
-	if err := errors.Join(s.Admits(ctx), s.hasStorage(ctx)); err != nil {
+	if err := errors.Join(s.Admits(ctx), s.Quotas.CheckStorage(ctx)); err != nil {
 		return api.Record{}, false, err
 	}
 	u, err := s.Units.Get(ctx, old.Unit)

@@ -29,6 +29,7 @@ import (
 	"github.com/agent-on-demand/aod/orchestrator/keys"
 	"github.com/agent-on-demand/aod/orchestrator/layout"
 	"github.com/agent-on-demand/aod/orchestrator/questions"
+	"github.com/agent-on-demand/aod/orchestrator/quotas"
 	"github.com/agent-on-demand/aod/orchestrator/readiness"
 	"github.com/agent-on-demand/aod/orchestrator/records"
 	"github.com/agent-on-demand/aod/orchestrator/retention"
@@ -65,6 +66,7 @@ type Service struct {
 	Questions *questions.Registry
 	Units     *units.Catalogue
 	Figures   *figures.Figures
+	Quotas    *quotas.Quotas
 	Retention *retention.Retention
 	Resends   *keys.Resends
 	Signins   *signins.Registry
@@ -124,6 +126,10 @@ func (s *Service) makeRooms() (err error) {
 		Features: s.opts.Features, Slots: s.opts.Concurrency, Home: s.opts.Home, Version: s.opts.Version,
 		Teams: s.opts.Teams,
 	})
+	s.Quotas = quotas.New(quotas.Options{
+		Queue: s.queue, Sessions: s.sessions, Runs: s.store.Runs, Features: s.opts.Features,
+	})
+	s.Quotas.Set(s.opts.TeamBounds)
 	s.registry = s.metrics.Registry(s.Figures.Now, s.Figures.Collectors()...)
 	s.Questions = questions.New(questions.Options{
 		Questions: s.store.Questions, Admits: s.Admits, Persist: s.persist,

@@ -11,7 +11,6 @@ import (
 	"github.com/agent-on-demand/aod/capsule/contract"
 	"github.com/agent-on-demand/aod/capsule/unit"
 	"github.com/agent-on-demand/aod/internal/access"
-	"github.com/agent-on-demand/aod/internal/wire/quantity"
 	"github.com/agent-on-demand/aod/orchestrator/keys"
 	"github.com/agent-on-demand/aod/orchestrator/records"
 	"github.com/agent-on-demand/aod/orchestrator/run"
@@ -38,7 +37,7 @@ func (s *Service) Submit(ctx context.Context, sub spool.Submission) (record api.
 	if record, joined, err = s.join(ctx, key); joined || err != nil {
 		return record, joined, err
 	}
-	if err := errors.Join(s.Admits(ctx), s.hasStorage(ctx)); err != nil {
+	if err := errors.Join(s.Admits(ctx), s.Quotas.CheckStorage(ctx)); err != nil {
 		return api.Record{}, false, err
 	}
 	talk, u, err := s.unitOf(ctx, sub)
@@ -66,22 +65,6 @@ func (s *Service) Check(ctx context.Context, sub spool.Submission) error {
 	}
 	_, err = s.prepare(ctx, u, sub)
 	return err
-}
-
-// hasStorage refuses a run of a team whose runs take as much as they may.
-func (s *Service) hasStorage(ctx context.Context) error {
-	team := access.OwnerOf(ctx).Team
-	most := s.opts.TeamBounds[team].Storage
-	if most == 0 {
-		return nil
-	}
-	has, err := s.store.Runs.BytesOf(ctx, team)
-	if err != nil || has < most {
-		return err
-	}
-	return fault.New(fault.Busy, "the runs of the team %s take %s, and may take %s (teams.%s.storage)", team,
-		quantity.SizeText(has), quantity.SizeText(most), team).
-		WithHint("remove some that nobody needs: `aod prune` with a token of the team that has the scope admin")
 }
 
 // unitOf returns the unit of a submission, and the session of which the run is a turn.

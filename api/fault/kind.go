@@ -26,6 +26,7 @@ const (
 	Busy                     // too much is waiting already; later it may go
 	Cancelled                // whoever asked doesn't want it any more
 	Deadline                 // time was up
+	Quota                    // what may be spent is spent, until a later time
 	kinds                    // how many there are
 )
 
@@ -57,6 +58,7 @@ var table = [kinds]row{
 	Busy:         {"busy", "too much at once", 125, http.StatusTooManyRequests},
 	Cancelled:    {"cancelled", "cancelled", 130, 499},
 	Deadline:     {"deadline", "the time was up", 124, http.StatusGatewayTimeout},
+	Quota:        {"quota_exceeded", "what may be spent is spent", 125, http.StatusPaymentRequired},
 }
 
 func (k Kind) row() row {

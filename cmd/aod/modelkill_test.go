@@ -74,6 +74,7 @@ func TestNoKillLosesWhatAModelCost(t *testing.T) {
 	provider := newSlowProvider(t)
 	s := newThinker(t, provider)
 	s.start()
+	var charged int64
 	for left := kills; left > 0; {
 		id := s.call("thinker", "{}")
 		s.awaitLine(id, "had thought 1")
@@ -82,7 +83,14 @@ func TestNoKillLosesWhatAModelCost(t *testing.T) {
 			s.kill()
 			s.start()
 		}
-		s.judgeThinker(id, provider)
+		charged += s.judgeThinker(id, provider)
+	}
+	var used api.UsageSum
+	if err := json.Unmarshal([]byte(s.aod("usage", "--by", "team,unit,model", "--json")), &used); err != nil {
+		t.Error(err)
+	}
+	if used.Tokens != charged || int64(used.Cost) != charged*1000 || used.Model != "small" || used.Unit != "thinker" {
+		t.Errorf("%d tokens were charged, used is %+v", charged, used)
 	}
 	provider.mu.Lock()
 	defer provider.mu.Unlock()
@@ -110,9 +118,9 @@ func (s *server) isOver(id string) bool {
 	return err == nil && record.Outcome != ""
 }
 
-// judgeThinker waits for a run's end. Its books hold what was billed, or more by what is
+// judgeThinker waits for a run's end, and returns what it was charged, in tokens. Its books hold what was billed, or more by what is
 // estimated, and nothing that had an answer was asked for again.
-func (s *server) judgeThinker(id string, provider *slowProvider) {
+func (s *server) judgeThinker(id string, provider *slowProvider) int64 {
 	s.t.Helper()
 	record := s.await(id)
 	s.removeLater(record.Image.Ref)
@@ -135,6 +143,7 @@ func (s *server) judgeThinker(id string, provider *slowProvider) {
 	}
 	provider.billed, provider.asked = 0, map[string]int{}
 	s.judgeModelCalls(id, m.Charged)
+	return m.Charged
 }
 
 // judgeModelCalls wants all that was charged in the list of what the run asked, and the key

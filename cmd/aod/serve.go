@@ -135,7 +135,7 @@ func (a *app) withService(ctx context.Context, s serving, do func(*orchestrator.
 	opts.Features = featuresOver(featureOptions{
 		models: models.Models{
 			Gateway: gw, Budget: ledger.Amount{Tokens: int64(c.ModelTokens), Cost: int64(c.ModelCost)},
-			Transcript: c.ModelTranscripts,
+			Quotas: quotasOf(c), Transcript: c.ModelTranscripts,
 		},
 		upstreams: upstreams, door: door, pushes: pushesOf(c), mcpSessions: c.MCPSessions,
 	})

@@ -21,6 +21,7 @@ import (
 	"github.com/agent-on-demand/aod/handoff"
 	"github.com/agent-on-demand/aod/handoff/capsuleapi"
 	"github.com/agent-on-demand/aod/handoff/egress"
+	"github.com/agent-on-demand/aod/handoff/gateway/ledger"
 	"github.com/agent-on-demand/aod/handoff/relay"
 	"github.com/agent-on-demand/aod/internal/access"
 	"github.com/agent-on-demand/aod/internal/bytegate"
@@ -28,6 +29,7 @@ import (
 	"github.com/agent-on-demand/aod/internal/secrets"
 	"github.com/agent-on-demand/aod/orchestrator"
 	"github.com/agent-on-demand/aod/orchestrator/feature/mcpsessions"
+	"github.com/agent-on-demand/aod/orchestrator/feature/models"
 	"github.com/agent-on-demand/aod/orchestrator/feature/pushes"
 	"github.com/agent-on-demand/aod/orchestrator/httpapi"
 	"github.com/agent-on-demand/aod/orchestrator/kind/container"
@@ -35,6 +37,7 @@ import (
 	"github.com/agent-on-demand/aod/orchestrator/protocol/a2a"
 	"github.com/agent-on-demand/aod/orchestrator/protocol/agents"
 	"github.com/agent-on-demand/aod/orchestrator/protocol/mcp"
+	"github.com/agent-on-demand/aod/orchestrator/quotas"
 	"github.com/agent-on-demand/aod/orchestrator/records"
 	"github.com/agent-on-demand/aod/orchestrator/signins"
 	"github.com/agent-on-demand/aod/orchestrator/units"
@@ -54,7 +57,7 @@ func serviceOptions(c *config.Config, home string, logger *slog.Logger) orchestr
 		Mounts:       []capsuleapi.Mount{mcpMount(logger)},
 		PayloadBytes: c.PayloadLimit, MinFreeDisk: c.MinFreeDisk,
 		RetentionAge: c.RetentionAge, RetentionSize: c.RetentionSize, SweepInterval: c.SweepInterval,
-		AuditAge: c.AuditAge, TeamBounds: map[string]orchestrator.TeamBounds{},
+		AuditAge: c.AuditAge, TeamBounds: boundsOfTeams(c),
 		Units: map[string]units.Settings{}, Bounds: boundsFor(c),
 	}
 	opts.Limits.ResultBytes = c.PayloadLimit
@@ -65,11 +68,36 @@ func serviceOptions(c *config.Config, home string, logger *slog.Logger) orchestr
 			Teams: u.Teams,
 		}
 	}
-	for name, t := range c.Teams {
-		opts.TeamBounds[name] = orchestrator.TeamBounds(t)
-	}
 	opts.Teams = teamsOf(c, admin.NamedTokens(home))
 	return opts
+}
+
+// boundsOfTeams are the most that teams may have of the server.
+func boundsOfTeams(c *config.Config) map[string]quotas.Bounds {
+	bounds := map[string]quotas.Bounds{}
+	for name, t := range c.Teams {
+		bounds[name] = quotas.Bounds{Slots: t.Slots, Queued: t.Queued, Sessions: t.Sessions, Storage: t.Storage}
+	}
+	return bounds
+}
+
+// quotasOf are what teams and tokens may spend on models.
+func quotasOf(c *config.Config) models.Quotas {
+	q := models.Quotas{Teams: map[string]models.Quota{}, Tokens: map[string]models.Quota{}}
+	for name, t := range c.Teams {
+		q.Teams[name] = quotaOf(t.Spending)
+	}
+	for name, s := range c.Tokens {
+		q.Tokens[name] = quotaOf(s)
+	}
+	return q
+}
+
+func quotaOf(s config.Spending) models.Quota {
+	return models.Quota{
+		Day:   ledger.Amount{Tokens: int64(s.ModelTokens.Day), Cost: int64(s.ModelCost.Day)},
+		Month: ledger.Amount{Tokens: int64(s.ModelTokens.Month), Cost: int64(s.ModelCost.Month)},
+	}
 }
 
 // teamsOf returns the teams that the settings or tokens name, but for the default one.

@@ -68,6 +68,7 @@ var namers = map[string][]named{
 	"get /v1/a2a":                nil,
 	"get /v1/stats":              nil,
 	"get /v1/usage":              nil,
+	"get /v1/quotas":             nil,
 	"get /v1/audit":              {{query: "object={run}"}, {query: "object={unit}"}, {query: "object={schedule}"}},
 	"get /v1/tokens":             nil,
 	"post /v1/tokens":            nil, // a name is taken, whoever has it

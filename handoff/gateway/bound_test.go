@@ -130,7 +130,7 @@ func TestWhatNobodyCanBoundIsRefusedUnderABudget(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			b, provider := strictBench(t, c.allow)
-			b.session.Limited = c.limited
+			b.session.Limited = func() (bool, bool) { return c.limited, false }
 			m := b.catalog.Models["m"]
 			if c.window {
 				m.Context = 1000

@@ -53,7 +53,7 @@ func (c *call) prepare(ctx context.Context, header http.Header, body []byte) (er
 	}
 	c.meta.MaxTokens = c.q.cap
 	c.header = forwarded(header)
-	if c.session.CostLimited && c.target.model.Price == nil {
+	if _, limited := c.session.limited(); limited && c.target.model.Price == nil {
 		return refuse(http.StatusPaymentRequired, RulePrice,
 			"a budget of cost holds for this run, and nobody knows what the model %s costs", c.q.model).
 			hint("add models.%s.price to the server's file", c.q.model)

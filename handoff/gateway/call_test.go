@@ -170,7 +170,7 @@ func TestWhatIsRefusedBeforeAnythingGoesOut(t *testing.T) {
 		"tokens":                 {chatPath, bodies["/chat/completions"], 402, RuleTokens, func(b *bench) { b.session.Ledger = newBooks(ledger.Amount{Tokens: 100}) }},
 		"cost":                   {chatPath, bodies["/chat/completions"], 402, RuleCost, func(b *bench) { b.session.Ledger = newBooks(ledger.Amount{Cost: 1000}) }},
 		"many answers cost more": {chatPath, `{"model":"m","n":5}`, 402, RuleTokens, func(b *bench) { b.session.Ledger = newBooks(ledger.Amount{Tokens: 500}) }},
-		"no price":               {chatPath, bodies["/chat/completions"], 402, RulePrice, func(b *bench) { b.session.CostLimited = true; b.noPrice() }},
+		"no price":               {chatPath, bodies["/chat/completions"], 402, RulePrice, func(b *bench) { b.session.Limited = func() (bool, bool) { return true, true }; b.noPrice() }},
 		"no time":                {chatPath, bodies["/chat/completions"], 504, RuleDeadline, func(b *bench) { b.session.Deadline = time.Now().Add(-time.Second) }},
 		"no key":                 {chatPath, bodies["/chat/completions"], 502, RuleKey, func(b *bench) { b.opts.Key = secrets.Files{}.Read }},
 		"a key with a line end":  {chatPath, bodies["/chat/completions"], 502, RuleKey, func(b *bench) { b.opts.Key = func(string) (secrets.Secret, error) { return canary + "\r\nX: y", nil } }},

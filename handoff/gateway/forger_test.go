@@ -214,7 +214,7 @@ func askAll(t *testing.T, b *bench, v *vendor, f *forger, statuses map[string]in
 	}
 	for i := 1; i <= runs; i++ {
 		s := b.session
-		s.Run, s.Recorder, s.Limited, s.Ledger = runName(i), nil, true, bounded{watching{&books{tree: r.tree, id: runName(i)}, r}}
+		s.Run, s.Recorder, s.Limited, s.Ledger = runName(i), nil, func() (bool, bool) { return true, false }, bounded{watching{&books{tree: r.tree, id: runName(i)}, r}}
 		handler := b.gw.Handler(s)
 		var paths, bodies []string
 		for range each {

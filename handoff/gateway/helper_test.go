@@ -189,7 +189,7 @@ type entry struct {
 }
 
 func (b *books) Reserve(ctx context.Context, _ Call, worst ledger.Amount) (Hold, error) {
-	h, err := b.tree.Reserve(ctx, b.id, worst)
+	h, err := b.tree.Reserve(ctx, worst, b.id)
 	if err != nil {
 		return nil, err
 	}

@@ -88,7 +88,8 @@ func (p *providers) record(to *reply, err error) error {
 // between, the answer is there, and is charged in full. An upstream has to be closed, also
 // after an error.
 func (p *providers) ask(ctx context.Context, to *reply) (up *upstream, err error) {
-	if p.bill.worst, err = p.target.worst(p.q, p.session.Limited); err != nil {
+	limited, _ := p.session.limited()
+	if p.bill.worst, err = p.target.worst(p.q, limited); err != nil {
 		return nil, err
 	}
 	guess := p.q.guess()

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
+	"time"
 
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/handoff/gateway/catalog"
@@ -27,6 +28,7 @@ const (
 	RuleFile        = "file"        // 403: something that is kept at the provider
 	RuleTokens      = "tokens"      // 402
 	RuleCost        = "cost"        // 402
+	RuleQuota       = "quota"       // 402: of a team or a token, for the day or the month
 	RulePrice       = "price"       // 402: a budget of cost, and a model without a price
 	RuleContext     = "context"     // 402: a budget, and an image or the like that nobody can bound
 	RuleDeadline    = "deadline"    // 504: the run's
@@ -122,6 +124,9 @@ func refuseEnding(err error) *Refusal {
 
 func refuseExcess(e *ledger.Excess) *Refusal {
 	left := max(e.Limit-e.Spent, 0)
+	if e.Window != "" {
+		return refuseQuota(e, left)
+	}
 	if e.Cost {
 		return refuse(http.StatusPaymentRequired, RuleCost,
 			"this request may cost %s, and %s of %s are left to run %s with all that it calls",
@@ -134,6 +139,20 @@ func refuseExcess(e *ledger.Excess) *Refusal {
 		e.Needed, left, e.Limit, e.Account).
 		hint("ask for fewer max_tokens or send less: until the provider has counted them, bytes are tokens; " +
 			"budgets.tokens in agent.yaml and model_tokens of the server bound it")
+}
+
+// refuseQuota is for what has no room in a window, by whose account the setting is called that bounds it.
+func refuseQuota(e *ledger.Excess, left int64) *Refusal {
+	opens := e.Opens.UTC().Format(time.RFC3339)
+	hint := "ask for fewer max_tokens, send less, or wait until then; the operator's setting bounds it"
+	if e.Cost {
+		return refuse(http.StatusPaymentRequired, RuleQuota,
+			"this request may cost %s, and %s of %s are left until %s (%s.model_cost.%s)",
+			money(e.Needed), money(left), money(e.Limit), opens, e.Account, e.Window).hint("%s", hint)
+	}
+	return refuse(http.StatusPaymentRequired, RuleQuota,
+		"this request may take %d tokens, and %d of %d are left until %s (%s.model_tokens.%s)",
+		e.Needed, left, e.Limit, opens, e.Account, e.Window).hint("%s", hint)
 }
 
 // money writes billionths of a currency.

@@ -16,11 +16,12 @@ type Session struct {
 	Run, Root string // ids of the run, and of the run at the top of its tree
 	Unit      string // for hints: whose agent.yaml names models
 
-	Models      []string  // the names that the run may ask for
-	MaxTokens   int64     // the cap of each answer and its default, as agent.yaml has it; 0: the model's
-	Deadline    time.Time // of the run; zero is none
-	Limited     bool      // that a budget holds, so that a request needs a bound
-	CostLimited bool      // that one of cost does, so that a model needs a price
+	Models    []string  // the names that the run may ask for
+	MaxTokens int64     // the cap of each answer and its default, as agent.yaml has it; 0: the model's
+	Deadline  time.Time // of the run; zero is none
+	// Limited reports whether a budget holds, so that a request needs a bound, and whether one of cost does, so that a
+	// model needs a price; nil: none.
+	Limited func() (holds, cost bool)
 
 	Ledger   Ledger   // nil: nothing is counted
 	Recorder Recorder // nil: nothing is told
@@ -32,6 +33,14 @@ type Session struct {
 	Script *script.Script     // answers instead of every provider; nil: they do
 	Replay *cassette.Player   // answers without a provider, and fails where it has none
 	Record *cassette.Recorder // is told each answer of a provider
+}
+
+// limited reports whether any budget holds, and one of cost.
+func (s *Session) limited() (holds, cost bool) {
+	if s.Limited == nil {
+		return false, false
+	}
+	return s.Limited()
 }
 
 // Call is one request that may go to a provider.

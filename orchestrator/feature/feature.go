@@ -11,8 +11,8 @@
 // The packages below it are the features. It must not know any of them, nor how runs are led.
 //
 // Further interfaces of a Feature: Initializer (the journal, what starts runs), Restorer (more is stored than the
-// record has), Runner (work beside the runs), Sweeper (files of no run), Reporter (what goes on with a unit), and
-// Collectors for metrics. Why: docs/adr/0010-features-are-a-seam.md.
+// record has), Runner (work beside the runs), Sweeper (files of no run), Reporter (what goes on with a unit), Bounder
+// (what is left to teams), and Collectors for metrics. Why: docs/adr/0010-features-are-a-seam.md.
 //
 // Its Go API may change with every release: see docs/stability.md.
 package feature
@@ -197,6 +197,12 @@ type Ancestry interface {
 type Sweeper interface {
 	// RemoveStrays removes what a process left that died between two steps.
 	RemoveStrays(ctx context.Context) error
+}
+
+// Bounder is a Feature that bounds what teams and tokens may have.
+type Bounder interface {
+	// Quotas tells of the bounds that hold for those of whom mine is true: of a team, or of a token, by its name.
+	Quotas(ctx context.Context, mine func(team, token string) bool) ([]api.Quota, error)
 }
 
 // Reporter is a Feature that knows what goes on with units.

@@ -230,6 +230,7 @@ func (h handlers) ofServer() []route {
 		{http.MethodGet, "/v1/pool", access.Read, h.server.pool, 0},
 		{http.MethodGet, "/v1/stats", access.Read, h.server.stats, 0},
 		{http.MethodGet, "/v1/usage", access.Read, h.server.usage, 0},
+		{http.MethodGet, "/v1/quotas", access.Read, h.server.quotas, 0},
 		{http.MethodPost, "/v1/prune", access.Admin, h.server.prune, slow},
 		{http.MethodPost, "/v1/signin", access.Read, h.signins.code, 0},
 

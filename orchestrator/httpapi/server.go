@@ -76,6 +76,12 @@ func (h serverHandlers) usage(c echo.Context) error {
 	return replied(c, map[string]any{"usage": used}, err)
 }
 
+// quotas answers what is left to the client's teams and to its token.
+func (h serverHandlers) quotas(c echo.Context) error {
+	list, err := h.svc.Quotas.List(c.Request().Context())
+	return replied(c, map[string]any{"quotas": list}, err)
+}
+
 // prune removes finished runs. The body must say which: it may not be empty.
 func (h serverHandlers) prune(c echo.Context) error {
 	opts, err := pruneOptions(c)

@@ -42,6 +42,13 @@ func (s *ModelCalls) Save(ctx context.Context, run string, c ModelCall) error {
 	})
 }
 
+// SettleAll settles calls that aren't with what was set aside for them, as estimated: those of a process that died.
+func (s *ModelCalls) SettleAll(ctx context.Context) error {
+	return s.core.change(ctx, "settle model calls", func(ctx context.Context, tx *transaction) error {
+		return tx.exec(ctx, "UPDATE model_calls SET settled = 1, estimated = 1 WHERE settled = 0")
+	})
+}
+
 // bytes implements large.
 func (c ModelCall) bytes() int { return len(c.Data) }
 

@@ -286,6 +286,36 @@ func TestWhatARecordOfVersionTenSaysStandsInColumns(t *testing.T) {
 	}
 }
 
+// Version 12 looked for the name of a model at another place.
+func TestTheUsageOfModelsGetsTheirNames(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "aod.db")
+	makeTen(t, path) // with a call that says no model, of 12 tokens
+	rawExec(t, path, `INSERT INTO model_calls VALUES
+		(1, 2, 1767323045000000678, 5, 7, 1, 0, CAST('{"id":"x","call":{"model":"small"}}' AS BLOB)),
+		(1, 3, 1767323045000000679, 6, 8, 1, 0, CAST('{"id":"y","call":{"model":"small"}}' AS BLOB)),
+		(1, 4, 1767323045000000680, 100, 100, 0, 0, CAST('{"id":"z","call":{"model":"small"}}' AS BLOB))`)
+	s := openAt(t, path)
+	want := []Usage{{Model: "small", Calls: 2, Tokens: 11, Cost: 15}, {Model: "unknown", Calls: 1, Tokens: 12, Cost: 3400}}
+	got, err := s.Usages.Sums(t.Context(), UsageFilter{By: []string{"model"}})
+	must(t, err)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	must(t, s.ModelCalls.SettleAll(t.Context())) // what its process left
+	want[0] = Usage{Model: "small", Calls: 3, Tokens: 111, Cost: 115}
+	got, err = s.Usages.Sums(t.Context(), UsageFilter{By: []string{"model"}})
+	must(t, err)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	calls, err := s.ModelCalls.List(t.Context(), "r1", 3, 0)
+	must(t, err)
+	if len(calls) != 1 || !calls[0].Settled || !calls[0].Estimated {
+		t.Errorf("%+v", calls)
+	}
+}
+
 func TestATreeIsCutAfterItsFirstRuns(t *testing.T) {
 	t.Parallel()
 	s := open(t)

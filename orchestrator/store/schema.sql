@@ -157,6 +157,9 @@ CREATE TABLE model_calls (
   PRIMARY KEY (run, n)
 ) STRICT, WITHOUT ROWID;
 
+-- What a process that died had asked of models, and hadn't settled, is found at the next start.
+CREATE INDEX model_calls_unsettled ON model_calls (run) WHERE settled = 0;
+
 -- The steps of flows: the ends of nodes, of their tries and items, and what waits. The
 -- documents are of package flow. seq grows with each change of a row, so that whoever has
 -- read up to one number finds all that came later.
@@ -478,14 +481,14 @@ CREATE TRIGGER runs_used AFTER UPDATE OF finished ON runs WHEN OLD.finished = 0 
 END;
 
 CREATE TRIGGER models_used AFTER INSERT ON model_calls WHEN NEW.settled = 1 AND (NEW.tokens > 0 OR NEW.cost > 0) BEGIN
-  INSERT INTO usage SELECT NEW.at / 86400000000000, team, made_by, unit, '', coalesce(CAST(NEW.data AS TEXT) ->> 'model', 'unknown'),
+  INSERT INTO usage SELECT NEW.at / 86400000000000, team, made_by, unit, '', coalesce(CAST(NEW.data AS TEXT) ->> '$.call.model', 'unknown'),
     0, 0, 0, 1, NEW.tokens, NEW.cost FROM runs WHERE seq = NEW.run
   ON CONFLICT DO UPDATE SET calls = calls + 1, tokens = tokens + excluded.tokens, cost = cost + excluded.cost;
 END;
 
 CREATE TRIGGER models_used_later AFTER UPDATE OF settled ON model_calls
 WHEN OLD.settled = 0 AND NEW.settled = 1 AND (NEW.tokens > 0 OR NEW.cost > 0) BEGIN
-  INSERT INTO usage SELECT NEW.at / 86400000000000, team, made_by, unit, '', coalesce(CAST(NEW.data AS TEXT) ->> 'model', 'unknown'),
+  INSERT INTO usage SELECT NEW.at / 86400000000000, team, made_by, unit, '', coalesce(CAST(NEW.data AS TEXT) ->> '$.call.model', 'unknown'),
     0, 0, 0, 1, NEW.tokens, NEW.cost FROM runs WHERE seq = NEW.run
   ON CONFLICT DO UPDATE SET calls = calls + 1, tokens = tokens + excluded.tokens, cost = cost + excluded.cost;
 END;

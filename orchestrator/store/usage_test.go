@@ -39,7 +39,7 @@ func TestUsageAddsUp(t *testing.T) {
 			number, err := s.ModelCalls.Add(t.Context(), r.ID, c)
 			must(t, err)
 			c.N, c.Tokens, c.Cost, c.Settled = number, random.Int64N(1000), random.Int64N(1_000_000_000), true
-			c.Data = fmt.Appendf(nil, `{"model":%q}`, model)
+			c.Data = fmt.Appendf(nil, `{"id":"x","call":{"model":%q}}`, model)
 			must(t, s.ModelCalls.Save(t.Context(), r.ID, c))
 			must(t, s.ModelCalls.Save(t.Context(), r.ID, c)) // again, as after a lost answer
 			add(key{r.Team, r.MadeBy, r.Unit, "", model, dayOf(c.At)}, Usage{Calls: 1, Tokens: c.Tokens, Cost: c.Cost})

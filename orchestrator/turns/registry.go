@@ -24,14 +24,12 @@ const maxOpen = 1000
 
 // Options are what sessions need of who leads their turns.
 type Options struct {
-	Kinds  run.Kinds // of the units
-	Living int       // how many containers may live on between turns
-	// OfTeams are how many sessions of teams may be open; 0 and none are no bound.
-	OfTeams map[string]int
-	Dir     func(id string) string        // has the files of a session; of "", those of all
-	Save    func(row store.Session) error // stores a session; its error is the end of the process
-	Cancel  func(run, reason string)      // cancels a turn, unless that has ended
-	Logger  *slog.Logger
+	Kinds  run.Kinds                     // of the units
+	Living int                           // how many containers may live on between turns
+	Dir    func(id string) string        // has the files of a session; of "", those of all
+	Save   func(row store.Session) error // stores a session; its error is the end of the process
+	Cancel func(run, reason string)      // cancels a turn, unless that has ended
+	Logger *slog.Logger
 }
 
 // Registry has the sessions that aren't over. It is safe for concurrent use.
@@ -40,6 +38,7 @@ type Registry struct {
 
 	mu    sync.Mutex // guards the sessions, too
 	known map[string]*Session
+	teams map[string]int // how many sessions of theirs may be open; 0 and none are no bound
 	over  bool           // the process ends: nothing idle is ended any more
 	rests sync.WaitGroup // of idle ones that are being ended
 	moved pause.Notifier // of turns that are over, and of containers that have ended
@@ -77,13 +76,27 @@ func (r *Registry) Begin(row store.Session, kind run.Conversant, terms run.Sessi
 			WithHint("end some that nobody needs: `aod agent sessions` lists them, `aod agent sessions close ID` " +
 				"ends one")
 	}
-	if most := r.opts.OfTeams[row.Team]; most > 0 && r.openOfTeam(row.Team) >= most {
+	if most := r.teams[row.Team]; most > 0 && r.openOfTeam(row.Team) >= most {
 		return nil, fault.New(fault.Busy, "the team %s has %d sessions open, which is the most (teams.%s.sessions)",
 			row.Team, most, row.Team).
 			WithHint("end some that nobody needs: `aod agent sessions` lists them, `aod agent sessions close ID` " +
 				"ends one")
 	}
 	return r.add(&Session{registry: r, row: row, kind: kind, terms: terms}), nil
+}
+
+// SetBounds bounds how many sessions of teams may be open, by their names, from now on; 0 and none are no bound.
+func (r *Registry) SetBounds(teams map[string]int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.teams = teams
+}
+
+// OfTeam counts the sessions of a team that aren't closed.
+func (r *Registry) OfTeam(team string) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.openOfTeam(team)
 }
 
 // openOfTeam counts the sessions of a team that aren't closed. The caller holds the lock.

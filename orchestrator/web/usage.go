@@ -29,6 +29,7 @@ type usageView struct {
 	Days  int
 	Rows  []usageRow
 	Total api.UsageSum
+	Left  []quotaRow
 }
 
 // usageGroups are what the page groups by.
@@ -55,6 +56,17 @@ func eachOf(ms, runs int64) string {
 		return "—"
 	}
 	return took(float64(ms / runs))
+}
+
+// quotaRow is a bound, and how much of it is taken.
+type quotaRow struct{ api.Quota }
+
+// Meter is how much of it is taken.
+func (q quotaRow) Meter() *meter {
+	const parts = 1000
+	used, _ := q.Used.Float64()
+	limit, _ := q.Limit.Float64()
+	return meterOf(int64(used/limit*parts), parts, q.Used.String()+" of "+q.Limit.String())
 }
 
 // usedBy reads what is asked for: by what, and of how many days.
@@ -95,6 +107,13 @@ func shareOf(u, all api.UsageSum) *meter {
 
 func (p accounts) usage(r *request) (content, error) {
 	v, err := p.usedBy(r)
+	if err != nil {
+		return content{}, err
+	}
+	quotas, err := p.svc.Quotas.List(r.Context())
+	for _, q := range quotas {
+		v.Left = append(v.Left, quotaRow{q})
+	}
 	return content{
 		title: "Usage", section: "operations", parts: []part{{"head", "usage-head", v}, {"rows", "usage-rows", v}},
 	}, err

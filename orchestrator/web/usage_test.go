@@ -7,6 +7,7 @@ import (
 
 	"github.com/agent-on-demand/aod/internal/access"
 	"github.com/agent-on-demand/aod/internal/testing/testkit"
+	"github.com/agent-on-demand/aod/orchestrator/quotas"
 )
 
 func TestWhatWasUsedAndWhoDidWhat(t *testing.T) {
@@ -21,6 +22,9 @@ func TestWhatWasUsedAndWhoDidWhat(t *testing.T) {
 	if kind := table.Header.Get("Content-Disposition"); kind != "attachment; filename=usage-by-unit.csv" {
 		t.Error(kind)
 	}
+	p.get("/ui/usage").lacks(t, "What is left")
+	p.svc.Quotas.Set(map[string]quotas.Bounds{"default": {Queued: 7}})
+	p.get("/ui/usage").wants(t, 200, "What is left", "teams.default.queued", "0 of 7", "when it is given back")
 	p.get("/ui/usage?by=everything&days=x").wants(t, 200, "<option selected>unit")
 	p.post("/ui/runs/"+id+"/again").wants(t, http.StatusSeeOther)
 	p.get("/ui/audit").wants(t, 200, "start run", id[:8])

@@ -120,16 +120,19 @@ const maxRate = 1_000_000
 
 var tokenRule = lazyregexp.New(`^[a-z0-9][a-z0-9._-]{0,62}$`)
 
+func checkTokenName(name string) error {
+	if !tokenRule().MatchString(name) {
+		return fault.New(fault.Input, "%s isn't the name of a token", fault.Quote(name)).
+			WithHint("aod token ls lists them")
+	}
+	return nil
+}
+
 // tokenNames is a list of names of tokens.
 func tokenNames(into *[]string) list {
 	return list{
 		into, "tokens", "write a list of tokens' names, such as [ci, partner]; aod token ls lists them", ",",
-		func(name string) (string, error) {
-			if !tokenRule().MatchString(name) {
-				return "", fmt.Errorf("%s isn't the name of a token", fault.Quote(name))
-			}
-			return name, nil
-		},
+		func(name string) (string, error) { return name, checkTokenName(name) },
 	}
 }
 

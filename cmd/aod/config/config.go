@@ -87,8 +87,9 @@ type Config struct {
 	Policy  PolicyConfig // of all units
 	Uploads PolicyConfig // of those that were uploaded, beside Policy; see PolicyFor
 
-	Unit  map[string]UnitConfig // by name; ForUnit covers the others too
-	Teams map[string]TeamConfig // by name
+	Unit   map[string]UnitConfig // by name; ForUnit covers the others too
+	Teams  map[string]TeamConfig // by name
+	Tokens map[string]Spending   // of a token by its name
 
 	sources map[string]place // of each key that differs from its default
 }
@@ -172,6 +173,11 @@ func (c *Config) Values() []Value {
 	for _, name := range slices.Sorted(maps.Keys(c.Teams)) {
 		t := c.Teams[name]
 		values = append(values, c.valuesOf(join(teamsKey, name), t.settings())...)
+		values = append(values, c.spending(join(teamsKey, name), &t.Spending)...)
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.Tokens)) {
+		s := c.Tokens[name]
+		values = append(values, c.spending(join(tokensKey, name), &s)...)
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Unit)) {
 		u := c.Unit[name]

@@ -35,7 +35,7 @@ func (f *file) read() {
 		return
 	}
 	keys := f.readers("", f.rows)
-	keys["unit"], keys["policy"], keys[teamsKey] = f.units, f.policy, f.teams
+	keys["unit"], keys["policy"], keys[teamsKey], keys[tokensKey] = f.units, f.policy, f.teams, f.tokens
 	keys[tlsKey] = f.tls(keys[tlsKey])
 	keys["agents"], keys["a2a"] = f.block("agents", f.config.Agents.settings()), f.block("a2a", f.config.A2A.settings())
 	var models *strictyaml.Document
@@ -140,12 +140,7 @@ func (f *file) pairs(under string, line int, n *yaml.Node) iter.Seq2[*yaml.Node,
 
 // units reads the settings of single units, by name.
 func (f *file) units(line int, n *yaml.Node) {
-	for key, value := range f.pairs("unit", line, n) {
-		if err := api.CheckUnitName(key.Value); err != nil {
-			public := fault.Public(err)
-			f.report(f.at(key.Line), named("unit", public.Msg), public.Hint)
-			continue
-		}
+	for key, value := range f.named("unit", line, n, api.CheckUnitName) {
 		f.unit(key.Value, key.Line, value)
 	}
 }

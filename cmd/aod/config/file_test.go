@@ -12,7 +12,7 @@ func TestANearMissIsRecognised(t *testing.T) {
 		"lisen: x":                    "did you mean listen?",
 		"queue-wait: 1s":              "did you mean queue_wait?",
 		"noAuth: true":                "did you mean no_auth?",
-		"token: secret":               "aod config lists what there is",
+		"token: secret":               "did you mean tokens?",
 		"units_dir: x":                "did you mean units?",
 		"entirely_different: 1":       "aod config lists what there is",
 		"unit: {x: {acess: \"\"}}":    "did you mean access?",

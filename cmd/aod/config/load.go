@@ -91,7 +91,7 @@ type loader struct {
 
 // newLoader returns a loader whose Config holds the defaults.
 func newLoader(data string) *loader {
-	c := &Config{Data: data, Unit: map[string]UnitConfig{}, Teams: map[string]TeamConfig{}, sources: map[string]place{}}
+	c := &Config{Data: data, Unit: map[string]UnitConfig{}, Teams: map[string]TeamConfig{}, Tokens: map[string]Spending{}, sources: map[string]place{}}
 	rows := c.settings()
 	setDefaults(rows)
 	setDefaults(c.A2A.settings())

@@ -46,6 +46,8 @@ func TestTheGuidesTablesAreWhole(t *testing.T) {
 	text = replaceSection(t, text, "agents", markdown(new(AgentsConfig).settings()))
 	text = replaceSection(t, text, "a2a", markdown(new(A2AConfig).settings()))
 	text = replaceSection(t, text, "teams", markdown(new(TeamConfig).settings()))
+	text = replaceSection(t, text, "model_cost", markdown(new(Spending).cost()))
+	text = replaceSection(t, text, "model_tokens", markdown(new(Spending).tokens()))
 	text = replaceSection(t, text, "unit", markdown(new(UnitConfig).settings()))
 	text = replaceSection(t, text, "limits", markdown(new(LimitsConfig).settings()))
 	text = replaceSection(t, text, "unit a2a", markdown(new(UnitA2A).settings()))
@@ -54,7 +56,7 @@ func TestTheGuidesTablesAreWhole(t *testing.T) {
 }
 
 func TestEveryRowOfTheTable(t *testing.T) {
-	for _, s := range slices.Concat(new(Config).settings(), new(CertificateConfig).settings(), new(AgentsConfig).settings(), new(A2AConfig).settings(), new(TeamConfig).settings(), new(UnitConfig).settings(),
+	for _, s := range slices.Concat(new(Config).settings(), new(CertificateConfig).settings(), new(AgentsConfig).settings(), new(A2AConfig).settings(), new(TeamConfig).settings(), new(Spending).cost(), new(Spending).tokens(), new(UnitConfig).settings(),
 		new(LimitsConfig).settings(), new(UnitA2A).settings(), new(PolicyConfig).settings(), new(PolicyConfig).uploadSettings()) {
 		t.Run(s.key+" is documented on one line", func(t *testing.T) {
 			if s.doc == "" || strings.ContainsAny(s.doc, "\n`") || strings.HasSuffix(s.doc, ".") {
@@ -158,11 +160,20 @@ func schema() object {
 		{"propertyNames", object{{"pattern", "^[a-z0-9]+([._-][a-z0-9]+)*$"}, {"maxLength", 63}}},
 		{"additionalProperties", unit},
 	}
+	spending := object{
+		{"model_cost", block("What models may cost.", new(Spending).cost())},
+		{"model_tokens", block("How many tokens models may take.", new(Spending).tokens())},
+	}
 	teams := object{
 		{"description", "The most that teams may have, by their names."},
 		{"type", "object"},
 		{"propertyNames", object{{"pattern", "^[a-z0-9]([a-z0-9_-]{0,29}[a-z0-9])?$"}}},
-		{"additionalProperties", object{{"type", "object"}, {"additionalProperties", false}, {"properties", properties(new(TeamConfig).settings())}}},
+		{"additionalProperties", object{{"type", "object"}, {"additionalProperties", false}, {"properties", append(properties(new(TeamConfig).settings()), spending...)}}},
+	}
+	tokens := object{
+		{"description", "The most that single tokens may spend on models, by their names."},
+		{"type", "object"},
+		{"additionalProperties", object{{"type", "object"}, {"additionalProperties", false}, {"properties", spending}}},
 	}
 	policy := block("The most that units may have.", new(PolicyConfig).settings(),
 		member{"uploads", block("The most that uploaded units may have; the stricter of this and policy counts.", new(PolicyConfig).uploadSettings())})
@@ -180,7 +191,7 @@ func schema() object {
 		{"description", "The file that --config or AOD_CONFIG names. Every key is optional."},
 		{"type", "object"},
 		{"additionalProperties", false},
-		{"properties", append(properties(new(Config).settings()), member{"agents", agents}, member{"a2a", agent2agent}, member{"policy", policy}, member{"teams", teams}, member{"unit", units},
+		{"properties", append(properties(new(Config).settings()), member{"agents", agents}, member{"a2a", agent2agent}, member{"policy", policy}, member{"teams", teams}, member{"tokens", tokens}, member{"unit", units},
 			member{"upstreams", upstreamsSchema()}, member{"providers", providersSchema()}, member{"models", modelsSchema()})},
 	}
 }
@@ -244,6 +255,8 @@ func typeOf(v value) object {
 		return object{{"type", "string"}, {"pattern", quantity.DurationPattern}}
 	case size:
 		return object{{"type", []string{"string", "integer"}}, {"minimum", v.least}, {"maximum", v.most}}
+	case money:
+		return object{{"type", "number"}, {"minimum", 0}}
 	case cores:
 		return object{{"type", "number"}, {"minimum", leastCores}, {"maximum", mostCores}}
 	case single:
@@ -310,6 +323,9 @@ func defaultOf(s setting) object {
 		return object{{"default", n}}
 	case boolean:
 		return object{{"default", s.fallback == "true"}}
+	case money:
+		n, _ := strconv.ParseFloat(s.fallback, 64)
+		return object{{"default", n}}
 	}
 	return object{{"default", s.fallback}}
 }

@@ -1,6 +1,9 @@
 package config
 
 import (
+	"iter"
+	"maps"
+
 	"gopkg.in/yaml.v3"
 
 	"github.com/agent-on-demand/aod/api"
@@ -13,9 +16,19 @@ type TeamConfig struct {
 	Queued   int   // runs that wait
 	Sessions int   // that aren't closed
 	Storage  int64 // bytes that its runs take
+	Spending
 }
 
-const teamsKey = "teams"
+// Spending is the most that a team or a token may spend on models in a day and in a month; 0 is no bound.
+type Spending struct {
+	ModelCost   struct{ Day, Month api.Cost }
+	ModelTokens struct{ Day, Month int }
+}
+
+const (
+	teamsKey  = "teams"
+	tokensKey = "tokens"
+)
 
 // settings is the table of the settings of one team. They can be set in the file only.
 func (t *TeamConfig) settings() []setting {
@@ -32,17 +45,76 @@ func (t *TeamConfig) settings() []setting {
 	}
 }
 
+// cost is the table of model_cost.
+func (s *Spending) cost() []setting {
+	return []setting{
+		{"day", money{&s.ModelCost.Day}, "0", "the most that models may cost in a day (UTC), in the currency of the prices"},
+		{"month", money{&s.ModelCost.Month}, "0", "likewise in a month of the calendar; 0 is no bound"},
+	}
+}
+
+// tokens is the table of model_tokens.
+func (s *Spending) tokens() []setting {
+	const most = 1_000_000_000_000
+	return []setting{
+		{"day", integer{&s.ModelTokens.Day, 0, most}, "0", "the most tokens of models in a day (UTC); 0 is no bound"},
+		{"month", integer{&s.ModelTokens.Month, 0, most}, "0", "likewise in a month of the calendar"},
+	}
+}
+
+// spending lists what may be spent that the file says, below a key.
+func (c *Config) spending(under string, s *Spending) []Value {
+	return c.given(append(
+		c.valuesOf(join(under, "model_cost"), s.cost()), c.valuesOf(join(under, "model_tokens"), s.tokens())...))
+}
+
+// readers read what may be spent, below a key.
+func (s *Spending) readers(f *file, under string) map[string]reader {
+	setDefaults(s.cost())
+	setDefaults(s.tokens())
+	return map[string]reader{
+		"model_cost":   f.block(join(under, "model_cost"), s.cost()),
+		"model_tokens": f.block(join(under, "model_tokens"), s.tokens()),
+	}
+}
+
 // teams reads the settings of teams, by name.
 func (f *file) teams(line int, n *yaml.Node) {
-	for key, value := range f.pairs(teamsKey, line, n) {
-		if err := api.CheckTeam(key.Value); err != nil {
-			public := fault.Public(err)
-			f.report(f.at(key.Line), named(teamsKey, public.Msg), public.Hint)
-			continue
-		}
+	for key, value := range f.named(teamsKey, line, n, api.CheckTeam) {
 		var t TeamConfig
 		setDefaults(t.settings())
-		f.object(join(teamsKey, key.Value), key.Line, value, f.readers(join(teamsKey, key.Value), t.settings()))
+		under := join(teamsKey, key.Value)
+		keys := f.readers(under, t.settings())
+		maps.Copy(keys, t.Spending.readers(f, under))
+		f.object(under, key.Line, value, keys)
 		f.config.Teams[key.Value] = t
+	}
+}
+
+// tokens reads what single tokens may spend, by name.
+func (f *file) tokens(line int, n *yaml.Node) {
+	for key, value := range f.named(tokensKey, line, n, checkTokenName) {
+		var s Spending
+		under := join(tokensKey, key.Value)
+		f.object(under, key.Line, value, s.readers(f, under))
+		f.config.Tokens[key.Value] = s
+	}
+}
+
+// named yields the keys of a mapping that are names of a kind, with their values.
+func (f *file) named(
+	under string, line int, n *yaml.Node, check func(name string) error,
+) iter.Seq2[*yaml.Node, *yaml.Node] {
+	return func(yield func(key, value *yaml.Node) bool) {
+		for key, value := range f.pairs(under, line, n) {
+			if err := check(key.Value); err != nil {
+				public := fault.Public(err)
+				f.report(f.at(key.Line), named(under, public.Msg), public.Hint)
+				continue
+			}
+			if !yield(key, value) {
+				return
+			}
+		}
 	}
 }

@@ -1,8 +1,9 @@
 // Package ledger counts what a tree of accounts has spent, so that together they never pass a limit of any of them.
 //
-// An account has limits and perhaps a parent. Tree.Reserve sets an amount aside on every account of a path, before it
-// is spent: what has no room now but would have when others have settled waits, what can't have any is refused with an
-// *Excess. Hold.Settle puts what was really spent in its place, and wakes whoever waits.
+// An account has limits and perhaps a parent; those of an account of windows hold for a day or a month each. Tree.Reserve
+// sets an amount aside on every account of some paths, before it is spent: what has no room now but would have when
+// others have settled waits, what can't have any is refused with an *Excess. Hold.Settle puts what was really spent in
+// its place, and wakes whoever waits.
 //
 // All numbers are integers. The package doesn't know what is counted, and stores nothing.
 //
@@ -14,7 +15,10 @@ package ledger
 import (
 	"context"
 	"fmt"
+	"iter"
+	"slices"
 	"sync"
+	"time"
 )
 
 // Amount is tokens and what they cost, in billionths of a currency.
@@ -26,10 +30,12 @@ func (a Amount) Plus(b Amount) Amount { return Amount{a.Tokens + b.Tokens, a.Cos
 // Minus returns the difference of two amounts.
 func (a Amount) Minus(b Amount) Amount { return Amount{a.Tokens - b.Tokens, a.Cost - b.Cost} }
 
-// Excess says that an amount has no room in a limit of an account, and never will have.
+// Excess says that an amount has no room in a limit of an account, and never will have, or not before Opens.
 type Excess struct {
 	Account string // whose limit it is
-	Cost    bool   // that it is the limit of cost, not the one of tokens
+	Window  string // by its name; "": the limit is one of all time
+	Opens   time.Time
+	Cost    bool // that it is the limit of cost, not the one of tokens
 	Limit   int64
 	Spent   int64
 	Needed  int64
@@ -43,13 +49,11 @@ func (e *Excess) Error() string {
 	return fmt.Sprintf("%d %s are needed, and %d of %d are spent", e.Needed, what, e.Spent, e.Limit)
 }
 
-// account is what one knot of the tree may spend, and has.
+// account is what one knot of the tree may spend, and has: in each of its purses.
 type account struct {
-	id       string
-	parent   *account
-	limit    Amount // 0 bounds nothing
-	spent    Amount // settled
-	reserved Amount
+	id     string
+	parent *account
+	purses []*purse
 }
 
 // Tree is a tree of accounts. All methods may be called at the same time.
@@ -61,9 +65,11 @@ type Tree struct {
 
 // waiter is a reservation that has no room yet.
 type waiter struct {
-	path  []*account
+	at    []*account
 	worst Amount
 	done  chan error // holds one
+	path  []*purse   // in which it was set aside
+	when  time.Time  // likewise
 }
 
 // New returns a tree without accounts.
@@ -76,10 +82,45 @@ func (t *Tree) Open(id, parent string, limit Amount) {
 	defer t.mu.Unlock()
 	a := t.accounts[id]
 	if a == nil {
-		a = &account{id: id, parent: t.accounts[parent]}
+		a = &account{id: id, parent: t.accounts[parent], purses: []*purse{{}}}
 		t.accounts[id] = a
 	}
-	a.limit = limit
+	a.purses[0].rule.Limit = limit
+}
+
+// OpenWindows adds an account at the top whose limits hold for a time each. Of one that is there the windows keep what
+// was spent in them, and get their limits.
+func (t *Tree) OpenWindows(id string, windows ...Window) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	a, now := t.accounts[id], time.Now()
+	if a == nil {
+		a = &account{id: id}
+		t.accounts[id] = a
+	}
+	for _, w := range windows {
+		p := a.window(w.Name, now)
+		if p == nil {
+			p = &purse{ends: w.Ends(now), spent: w.Spent}
+			a.purses = append(a.purses, p)
+		}
+		p.rule = w
+	}
+	t.wake()
+}
+
+// Windows returns the windows of an account as they are now, with what was spent and set aside in each.
+func (t *Tree) Windows(id string) (windows []Window) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if a := t.accounts[id]; a != nil {
+		for _, p := range a.current(time.Now()) {
+			w := p.rule
+			w.Spent, w.Reserved = p.spent, p.reserved
+			windows = append(windows, w)
+		}
+	}
+	return windows
 }
 
 // Close forgets an account. What it has spent stays counted above it.
@@ -94,7 +135,7 @@ func (t *Tree) Restore(id string, spent Amount) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for a := t.accounts[id]; a != nil; a = a.parent {
-		a.spent = a.spent.Plus(spent)
+		a.purses[0].spent = a.purses[0].spent.Plus(spent)
 	}
 	t.wake()
 }
@@ -104,39 +145,74 @@ func (t *Tree) Spent(id string) (spent, reserved Amount) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if a := t.accounts[id]; a != nil {
-		return a.spent, a.reserved
+		return a.purses[0].spent, a.purses[0].reserved
 	}
 	return Amount{}, Amount{}
 }
 
-// Reserve sets an amount aside on an account and all above it. It waits until there is room,
-// in the order of asking. The error is an *Excess, or the cause of ctx's end. An account that
-// there isn't has no limit.
-func (t *Tree) Reserve(ctx context.Context, id string, worst Amount) (*Hold, error) {
+// Reserve sets an amount aside on accounts and all above them, in the windows of the moment. It waits until there is
+// room, in the order of asking. The error is an *Excess, or the cause of ctx's end. An account that there isn't has no
+// limit.
+func (t *Tree) Reserve(ctx context.Context, worst Amount, ids ...string) (*Hold, error) {
+	w := t.enter(worst, ids)
+	for {
+		turn, stop := t.turnOf(w)
+		select {
+		case err := <-w.done:
+			stop()
+			return t.hold(w, err)
+		case <-turn:
+			t.mu.Lock()
+			t.wake()
+			t.mu.Unlock()
+			continue
+		case <-ctx.Done():
+			stop()
+		}
+		if err, decided := t.leave(w); decided {
+			return t.hold(w, err)
+		}
+		return nil, context.Cause(ctx)
+	}
+}
+
+// enter puts a reservation behind those that wait, and decides of it where it can.
+func (t *Tree) enter(worst Amount, ids []string) *waiter {
 	t.mu.Lock()
+	defer t.mu.Unlock()
 	w := &waiter{worst: worst, done: make(chan error, 1)}
-	for a := t.accounts[id]; a != nil; a = a.parent {
-		w.path = append(w.path, a)
+	for _, id := range ids {
+		for a := t.accounts[id]; a != nil; a = a.parent {
+			w.at = append(w.at, a)
+		}
 	}
 	t.waiting = append(t.waiting, w)
 	t.wake()
-	t.mu.Unlock()
-	select {
-	case err := <-w.done:
-		return t.hold(w, err)
-	case <-ctx.Done():
+	return w
+}
+
+// turnOf returns what tells when the next of a waiter's windows begins; nil: it has none, or nothing to wait for.
+func (t *Tree) turnOf(w *waiter) (turn <-chan time.Time, stop func()) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	ends, now := time.Time{}, time.Now()
+	for p := range w.purses(now) {
+		if !p.ends.IsZero() && (ends.IsZero() || p.ends.Before(ends)) {
+			ends = p.ends
+		}
 	}
-	if err, decided := t.leave(w); decided {
-		return t.hold(w, err)
+	if ends.IsZero() || len(w.done) > 0 {
+		return nil, func() {}
 	}
-	return nil, context.Cause(ctx)
+	timer := time.NewTimer(ends.Sub(now))
+	return timer.C, func() { timer.Stop() }
 }
 
 func (t *Tree) hold(w *waiter, err error) (*Hold, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Hold{tree: t, path: w.path, reserved: w.worst}, nil
+	return &Hold{At: w.when, tree: t, path: w.path, reserved: w.worst}, nil
 }
 
 // leave takes a waiter out, unless what it waits for has been decided.
@@ -161,19 +237,23 @@ func (t *Tree) leave(w *waiter) (err error, decided bool) {
 // wake decides of all that wait, in their order. Nobody passes another one by on an account
 // in which the other one lacks room. The caller holds the lock.
 func (t *Tree) wake() {
-	full := map[*account]bool{}
+	if len(t.waiting) == 0 {
+		return
+	}
+	full, now := map[*purse]bool{}, time.Now()
 	left := t.waiting[:0]
 	for _, w := range t.waiting {
-		if err := w.impossible(); err != nil {
+		if err := w.impossible(now); err != nil {
 			w.done <- err
 			continue
 		}
-		if w.waits(full) {
+		if w.waits(full, now) {
 			left = append(left, w)
 			continue
 		}
-		for _, a := range w.path {
-			a.reserved = a.reserved.Plus(w.worst)
+		w.path, w.when = slices.Collect(w.purses(now)), now
+		for _, p := range w.path {
+			p.reserved = p.reserved.Plus(w.worst)
 		}
 		w.done <- nil
 	}
@@ -181,38 +261,50 @@ func (t *Tree) wake() {
 	t.waiting = left
 }
 
-// impossible returns an *Excess where room would be lacking if all others took nothing.
-func (w *waiter) impossible() error {
-	for _, a := range w.path {
-		sum := a.spent.Plus(w.worst)
-		if a.limit.Tokens > 0 && sum.Tokens > a.limit.Tokens {
-			return &Excess{Account: a.id, Limit: a.limit.Tokens, Spent: a.spent.Tokens, Needed: w.worst.Tokens}
+// purses yields those in which the waiter needs room at a moment.
+func (w *waiter) purses(now time.Time) iter.Seq[*purse] {
+	return func(yield func(*purse) bool) {
+		for _, a := range w.at {
+			for _, p := range a.current(now) {
+				if !yield(p) {
+					return
+				}
+			}
 		}
-		if a.limit.Cost > 0 && sum.Cost > a.limit.Cost {
-			return &Excess{Account: a.id, Cost: true, Limit: a.limit.Cost, Spent: a.spent.Cost, Needed: w.worst.Cost}
+	}
+}
+
+// impossible returns an *Excess where room would be lacking if all others took nothing.
+func (w *waiter) impossible(now time.Time) error {
+	for _, a := range w.at {
+		for _, p := range a.current(now) {
+			if excess := p.lacks(p.spent, w.worst); excess != nil {
+				excess.Account = a.id
+				return excess
+			}
 		}
 	}
 	return nil
 }
 
 // waits reports whether room is lacking now, and marks where.
-func (w *waiter) waits(full map[*account]bool) bool {
+func (w *waiter) waits(full map[*purse]bool, now time.Time) bool {
 	waits := false
-	for _, a := range w.path {
-		sum := a.spent.Plus(a.reserved).Plus(w.worst)
-		lacks := a.limit.Tokens > 0 && sum.Tokens > a.limit.Tokens || a.limit.Cost > 0 && sum.Cost > a.limit.Cost
-		if lacks {
-			full[a] = true
+	for p := range w.purses(now) {
+		if p.lacks(p.spent.Plus(p.reserved), w.worst) != nil {
+			full[p] = true
 		}
-		waits = waits || full[a]
+		waits = waits || full[p]
 	}
 	return waits
 }
 
 // Hold is an amount that is set aside.
 type Hold struct {
+	At time.Time // when it was set aside: in the windows of that moment it counts
+
 	tree     *Tree
-	path     []*account
+	path     []*purse
 	reserved Amount
 	once     sync.Once
 }
@@ -222,9 +314,9 @@ func (h *Hold) Settle(spent Amount) {
 	h.once.Do(func() {
 		h.tree.mu.Lock()
 		defer h.tree.mu.Unlock()
-		for _, a := range h.path {
-			a.reserved = a.reserved.Minus(h.reserved)
-			a.spent = a.spent.Plus(spent)
+		for _, p := range h.path {
+			p.reserved = p.reserved.Minus(h.reserved)
+			p.spent = p.spent.Plus(spent)
 		}
 		h.tree.wake()
 	})

@@ -13,7 +13,7 @@ import (
 
 func reserve(t *testing.T, tree *Tree, id string, tokens int64) *Hold {
 	t.Helper()
-	h, err := tree.Reserve(t.Context(), id, Amount{Tokens: tokens})
+	h, err := tree.Reserve(t.Context(), Amount{Tokens: tokens}, id)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -24,7 +24,7 @@ func reserve(t *testing.T, tree *Tree, id string, tokens int64) *Hold {
 func later(ctx context.Context, tree *Tree, id string, tokens int64) <-chan error {
 	done := make(chan error, 1)
 	go func() {
-		_, err := tree.Reserve(ctx, id, Amount{Tokens: tokens})
+		_, err := tree.Reserve(ctx, Amount{Tokens: tokens}, id)
 		done <- err
 	}()
 	return done
@@ -46,10 +46,10 @@ func TestWhatCanNeverFitIsRefusedAtOnce(t *testing.T) {
 	tree.Open("child", "root", Amount{Cost: 5})
 	reserve(t, tree, "child", 60).Settle(Amount{Tokens: 60})
 	var excess *Excess
-	if _, err := tree.Reserve(t.Context(), "child", Amount{Tokens: 41}); !errors.As(err, &excess) || *excess != (Excess{Account: "root", Limit: 100, Spent: 60, Needed: 41}) {
+	if _, err := tree.Reserve(t.Context(), Amount{Tokens: 41}, "child"); !errors.As(err, &excess) || *excess != (Excess{Account: "root", Limit: 100, Spent: 60, Needed: 41}) {
 		t.Errorf("%+v", err)
 	}
-	if _, err := tree.Reserve(t.Context(), "child", Amount{Cost: 6}); !errors.As(err, &excess) || !excess.Cost || excess.Account != "child" {
+	if _, err := tree.Reserve(t.Context(), Amount{Cost: 6}, "child"); !errors.As(err, &excess) || !excess.Cost || excess.Account != "child" {
 		t.Errorf("%+v", err)
 	}
 	reserve(t, tree, "child", 40)
@@ -130,7 +130,7 @@ func TestWhatAnEarlierProcessSpentCountsAllTheWayUp(t *testing.T) {
 	tree.Open("root", "", Amount{Tokens: 100})
 	tree.Open("child", "root", Amount{})
 	tree.Restore("child", Amount{Tokens: 99, Cost: 5})
-	if _, err := tree.Reserve(t.Context(), "root", Amount{Tokens: 2}); err == nil {
+	if _, err := tree.Reserve(t.Context(), Amount{Tokens: 2}, "root"); err == nil {
 		t.Error("it was forgotten")
 	}
 	tree.Close("child")
@@ -156,7 +156,7 @@ func TestNoLimitIsPassedByManyAtOnce(t *testing.T) {
 			at, worst := random.IntN(5), Amount{1 + random.Int64N(300), 1 + random.Int64N(400)}
 			spent := Amount{random.Int64N(worst.Tokens + 1), random.Int64N(worst.Cost + 1)}
 			all.Go(func() {
-				h, err := tree.Reserve(t.Context(), name(at), worst)
+				h, err := tree.Reserve(t.Context(), worst, name(at))
 				if err != nil {
 					return
 				}

@@ -1,6 +1,7 @@
 package models
 
 import (
+	"context"
 	"net/http"
 	"sync"
 	"sync/atomic"
@@ -16,6 +17,7 @@ import (
 	"github.com/agent-on-demand/aod/internal/wire/quantity"
 	"github.com/agent-on-demand/aod/orchestrator/feature"
 	"github.com/agent-on-demand/aod/orchestrator/run"
+	"github.com/agent-on-demand/aod/orchestrator/store"
 )
 
 // Models are what runs may ask of models, and in which bounds. The zero Models lets them ask
@@ -23,7 +25,8 @@ import (
 type Models struct {
 	Gateway    *gateway.Gateway
 	Budget     ledger.Amount // of a tree of runs; 0 bounds nothing
-	Transcript bool          // requests and answers are kept with the run
+	Quotas     Quotas
+	Transcript bool // requests and answers are kept with the run
 }
 
 // Source answers the runs of one command instead of providers, or listens. The zero one does
@@ -88,12 +91,10 @@ func (a *account) Mounts(slot feature.Slot) []capsuleapi.Mount {
 // session is what the gateway knows of the run.
 func (a *account) session(turn gateway.Turn, deadline time.Time) gateway.Session {
 	policy, source := a.run.Unit.Policy, a.source
-	limited, costLimited := a.limits()
 	s := gateway.Session{
 		Run: a.run.ID, Root: a.run.Lineage.Root, Unit: a.run.Record.Unit,
-		Models: policy.Models, MaxTokens: policy.MaxTokens, Deadline: deadline, Limited: limited || costLimited,
-		CostLimited: costLimited,
-		Ledger:      ledgerStore{a}, Recorder: recorder{a}, Turn: turn,
+		Models: policy.Models, MaxTokens: policy.MaxTokens, Deadline: deadline, Limited: a.limited,
+		Ledger: ledgerStore{a}, Recorder: recorder{a}, Turn: turn,
 		Content: a.keepsContent(), Cache: a.cache(),
 		Script: source.Script, Replay: source.Replay, Record: source.Record,
 	}
@@ -108,14 +109,25 @@ func (a *account) keepsContent() bool {
 	return a.models.Transcript && a.run.Unit.Policy.Transcript
 }
 
-// limits reports whether a budget of tokens holds for the run, and one of cost.
-func (a *account) limits() (tokens, cost bool) {
-	all := a.models.Budget
-	tokens, cost = all.Tokens > 0, all.Cost > 0
+// limited reports whether a budget or a quota holds for the run, and one of cost.
+func (a *account) limited() (holds, cost bool) {
+	all := []ledger.Amount{a.models.Budget}
 	for _, step := range a.run.Lineage.Path {
-		tokens, cost = tokens || step.Budgets.Tokens > 0, cost || step.Budgets.Cost > 0
+		all = append(all, ledger.Amount{Tokens: step.Budgets.Tokens, Cost: int64(step.Budgets.Cost)})
 	}
-	return tokens, cost
+	for _, limit := range append(all, a.payers.limits(a.run)...) {
+		holds, cost = holds || limit != (ledger.Amount{}), cost || limit.Cost > 0
+	}
+	return holds, cost
+}
+
+// Prepare implements feature.Part: a run of a unit that asks models is refused where its team or its token has nothing
+// left for them. It stores nothing.
+func (a *account) Prepare(ctx context.Context) ([]store.WithRun, error) {
+	if len(a.run.Unit.Policy.Models) == 0 {
+		return nil, nil
+	}
+	return nil, a.payers.check(ctx, a.run)
 }
 
 // Conclude implements feature.Part: it puts what the run and all below it spent into its record.

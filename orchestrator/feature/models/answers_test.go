@@ -20,6 +20,8 @@ func (noBooks) List(context.Context, string, int64, int) ([]store.ModelCall, err
 	return nil, nil
 }
 
+func (noBooks) SettleAll(context.Context) error { return nil }
+
 func (noBooks) Spending(context.Context, string) ([]store.ModelSpending, error) { return nil, nil }
 
 func noSpending(context.Context, string, string) (ledger.Amount, error) { return ledger.Amount{}, nil }

@@ -2,6 +2,7 @@ package models
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"path/filepath"
 
@@ -21,6 +22,7 @@ type Feature struct{ shared }
 type shared struct {
 	models     Models
 	ledger     *ledger.Tree
+	payers     *payers
 	cacheOfAll *Cache // not asked for a run without a version
 	calls      feature.ModelCalls
 	books      Books // nil: no run outlives the process
@@ -30,13 +32,19 @@ type shared struct {
 
 // New returns the Feature.
 func New(m Models) *Feature {
-	return &Feature{shared{models: m, ledger: ledger.New(), cacheOfAll: &Cache{}, figures: newFigures()}}
+	accounts := ledger.New()
+	return &Feature{shared{
+		models: m, ledger: accounts, payers: newPayers(accounts, m.Quotas), cacheOfAll: &Cache{}, figures: newFigures(),
+	}}
 }
 
 // Init implements feature.Initializer.
 func (f *Feature) Init(p feature.Process) error {
 	f.calls, f.logger, f.cacheOfAll.Dir = p.ModelCalls, p.Logger, filepath.Join(p.Home.Dir, "modelcache")
 	f.books, _ = p.ModelCalls.(Books)
+	if p.Store != nil {
+		f.payers.usages = p.Store.Usages
+	}
 	return nil
 }
 
@@ -50,6 +58,14 @@ func (f *Feature) List() []api.Model {
 
 // Spent returns what a live run and all below it have spent, and what is set aside for them.
 func (f *Feature) Spent(id string) (spent, reserved ledger.Amount) { return f.ledger.Spent(id) }
+
+// SetQuotas has other quotas hold from now on, also for calls that wait.
+func (f *Feature) SetQuotas(q Quotas) { f.payers.set(q) }
+
+// Quotas implements feature.Bounder.
+func (f *Feature) Quotas(ctx context.Context, mine func(team, token string) bool) ([]api.Quota, error) {
+	return f.payers.all(ctx, mine)
+}
 
 // Collectors returns the metrics of all requests.
 func (f *Feature) Collectors() []prometheus.Collector { return f.figures.collectors() }
@@ -75,6 +91,9 @@ func (f *Feature) Join(ctx context.Context, r *run.Run, caller feature.Part) fea
 func (f *Feature) Restore(ctx context.Context, parts []feature.Part, tree feature.Ancestry) error {
 	if f.books == nil {
 		return nil
+	}
+	if err := f.books.SettleAll(ctx); err != nil {
+		return fmt.Errorf("settle what an earlier process asked models: %w", err)
 	}
 	spent := spentBefore{books: f.books, tree: tree, by: map[string]map[string]ledger.Amount{}}
 	for _, part := range parts {

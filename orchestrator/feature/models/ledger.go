@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"sync"
-	"time"
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/handoff/gateway"
@@ -16,7 +15,7 @@ import (
 // forwarded.
 type ledgerStore struct{ *account }
 
-// entry is what the books say of a request, beside what it takes.
+// entry is what the books say of a request, beside what it takes. The store finds call.model in it.
 type entry struct {
 	ID    string        `json:"id"`              // of the call; those of its attempts are alike
 	Again bool          `json:"again,omitempty"` // an earlier attempt of the call was charged for
@@ -25,11 +24,15 @@ type entry struct {
 
 // Reserve implements gateway.Ledger.
 func (b ledgerStore) Reserve(ctx context.Context, c gateway.Call, worst ledger.Amount) (gateway.Hold, error) {
-	held, err := b.ledger.Reserve(ctx, b.run.ID, worst)
+	payers, err := b.payers.open(ctx, b.run)
 	if err != nil {
 		return nil, err
 	}
-	row := store.ModelCall{At: time.Now().UTC(), Tokens: worst.Tokens, Cost: worst.Cost}
+	held, err := b.ledger.Reserve(ctx, worst, append(payers, b.run.ID)...)
+	if err != nil {
+		return nil, err
+	}
+	row := store.ModelCall{At: held.At.UTC(), Tokens: worst.Tokens, Cost: worst.Cost}
 	booked := entry{ID: c.ID, Again: c.Again, Call: api.ModelCall{
 		At: row.At, Dialect: string(c.Dialect), Model: c.Model, Provider: c.Provider, Upstream: c.Upstream,
 		Source: string(gateway.FromProvider), Stream: c.Stream,

@@ -43,6 +43,8 @@ func (p *page) List(_ context.Context, _ string, after int64, _ int) ([]store.Mo
 	return p.rows[after:min(after+2, int64(len(p.rows)))], nil
 }
 
+func (p *page) SettleAll(context.Context) error { return nil }
+
 func (p *page) Spending(context.Context, string) ([]store.ModelSpending, error) { return nil, nil }
 
 // host leads nothing: it hears of the calls that are told.
@@ -171,10 +173,10 @@ func TestOnlyTheTopOfATreeHasTheOperatorsBudget(t *testing.T) {
 			a, _ := accountOf(t, &page{}, c.own)
 			a.run.Lineage.Parent, a.models.Budget.Tokens = c.parent, c.budget
 			a.Open()
-			if _, err := a.ledger.Reserve(t.Context(), "r", ledger.Amount{Tokens: c.takes + 1}); err == nil {
+			if _, err := a.ledger.Reserve(t.Context(), ledger.Amount{Tokens: c.takes + 1}, "r"); err == nil {
 				t.Error("it may have more")
 			}
-			if _, err := a.ledger.Reserve(t.Context(), "r", ledger.Amount{Tokens: c.takes}); err != nil {
+			if _, err := a.ledger.Reserve(t.Context(), ledger.Amount{Tokens: c.takes}, "r"); err != nil {
 				t.Error(err)
 			}
 		})

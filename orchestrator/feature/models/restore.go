@@ -18,6 +18,8 @@ import (
 type Books interface {
 	List(ctx context.Context, run string, after int64, limit int) ([]store.ModelCall, error)
 	Spending(ctx context.Context, root string) ([]store.ModelSpending, error)
+	// SettleAll charges in full for what no process will settle any more.
+	SettleAll(ctx context.Context) error
 }
 
 // restore opens the account of a recovered run. It counts what an earlier process spent on
