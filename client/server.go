@@ -9,6 +9,13 @@ import (
 	"github.com/agent-on-demand/aod/api"
 )
 
+// Reload has the server read its settings again: all of them hold that can, or none.
+func (c *Client) Reload(ctx context.Context) (api.Reload, error) {
+	r := to(http.MethodPost, "config", "reload").with(struct{}{})
+	r.once = true
+	return got[api.Reload](ctx, c.conn, r)
+}
+
 // Prune removes finished runs with their files, or images that no unit needs. With DryRun it only reports what would
 // go.
 func (c *Client) Prune(ctx context.Context, opts api.PruneOptions) (api.PruneReport, error) {

@@ -97,7 +97,7 @@ func checkStart(asked run.Request) error {
 // refuseSelfWait refuses a flow that may call itself while the operator bounds how many runs of
 // it go on: a run could wait for its own caller to end, and that for it.
 func (l *loop) refuseSelfWait(u *unit.Unit) error {
-	if !l.conducts(u) || u.Policy.Recursion == 0 || l.opts.Units[u.Name].Concurrency == 0 {
+	if !l.conducts(u) || u.Policy.Recursion == 0 || l.rules.Of(u.Name).Concurrency == 0 {
 		return nil
 	}
 	return fault.New(fault.Unsupported,
@@ -198,7 +198,7 @@ func (l *loop) newJob(ctx context.Context, asked admission) (*job, error) {
 
 // termsOf returns what the operator and the unit have for a run.
 func (l *loop) termsOf(asked admission) run.Terms {
-	policy, settings := asked.Unit.Policy, l.opts.Units[asked.Unit.Name]
+	policy, settings := asked.Unit.Policy, l.rules.Of(asked.Unit.Name)
 	t := run.Terms{
 		Timeout: asked.Timeout, Retries: l.opts.Retries, Concurrency: cmp.Or(settings.Concurrency, policy.Concurrency),
 		TraceParent: asked.trace,

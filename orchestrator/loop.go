@@ -105,8 +105,9 @@ func newLoop(opts Options) *loop {
 	}
 	l.rules = units.Rules{
 		Kinds: opts.Kinds, Slots: opts.Concurrency, Limits: opts.Limits, MaxTimeout: opts.MaxTimeout,
-		Retries: opts.Retries, Settings: opts.Units, Bounds: opts.Bounds,
+		Retries: opts.Retries,
 	}
+	l.rules.Set(units.Given{Settings: opts.Units, Bounds: opts.Bounds})
 	l.queue.SetMemory(opts.MemoryBytes)
 	l.sessions = turns.New(turns.Options{
 		Kinds: opts.Kinds, Living: opts.Sessions, Save: l.saveSession, Logger: opts.Logger,

@@ -108,7 +108,7 @@ func TestNothingBeginsForATeamThatHasSpentAll(t *testing.T) {
 		t.Fatalf("a unit that asks no model: %v", err)
 	}
 	w.await(record.ID)
-	w.models().SetQuotas(models.Quotas{})
+	w.models().Bound(ledger.Amount{}, models.Quotas{})
 	if id, err = w.submitFor(a, script{Mark: "a"}); err != nil {
 		t.Fatalf("without a quota: %v", err)
 	}

@@ -54,8 +54,9 @@ type Options struct {
 
 	AroundCommit func(commit func() error) error // of a test: see store.Options
 
-	Units      map[string]units.Settings // by name
-	TeamBounds map[string]quotas.Bounds  // the most that teams may have, by their names
+	Units map[string]units.Settings // by name
+
+	TeamBounds map[string]quotas.Bounds // the most that teams may have, by their names
 	// Teams are those of which nobody else's units begin with their names.
 	Teams access.Teams
 	// Bounds are the most that a unit may have, an uploaded one or one of a directory; nil

@@ -146,7 +146,7 @@ func (l *loop) queueBound(u *unit.Unit) int {
 	if !l.durable {
 		return l.opts.Queue
 	}
-	return cmp.Or(l.opts.Units[u.Name].Queue, u.Policy.Queue, l.opts.Queue)
+	return cmp.Or(l.rules.Of(u.Name).Queue, u.Policy.Queue, l.opts.Queue)
 }
 
 // queueWait returns how long a run of a unit may wait.
@@ -154,7 +154,7 @@ func (l *loop) queueWait(u *unit.Unit) time.Duration {
 	if !l.durable {
 		return l.opts.QueueWait
 	}
-	return cmp.Or(l.opts.Units[u.Name].QueueWait, u.Policy.QueueWait, l.opts.QueueWait)
+	return cmp.Or(l.rules.Of(u.Name).QueueWait, u.Policy.QueueWait, l.opts.QueueWait)
 }
 
 // warnOfWait warns in the record of a new run that its turn will probably come too late.

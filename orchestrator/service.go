@@ -211,6 +211,18 @@ func (s *Service) openHome() (err error) {
 	return s.emptySpool()
 }
 
+// Configuration is what can be changed while a Service runs: see Options.
+type Configuration struct {
+	Units      units.Given
+	TeamBounds map[string]quotas.Bounds
+}
+
+// Configure has other settings hold for what is begun from now on.
+func (s *Service) Configure(c Configuration) {
+	s.rules.Set(c.Units)
+	s.Quotas.Set(c.TeamBounds)
+}
+
 // emptySpool removes files that an earlier process received only in part.
 func (s *Service) emptySpool() error {
 	entries, err := os.ReadDir(s.path("spool"))

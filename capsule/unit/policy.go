@@ -14,6 +14,7 @@ import (
 // Policy says how a unit is run. Of a unit that was read from a directory alone it is what
 // the unit asks for; Govern makes it what holds. Zero fields were not set.
 type Policy struct {
+	Change      int // how often the operator had changed what is given to units, when this one was
 	Limits      capsule.Limits
 	Budgets     capsule.Budgets     // of its calls
 	Recursion   int                 // how often it may occur again on the path of calls to it

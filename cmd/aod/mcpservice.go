@@ -106,7 +106,7 @@ func (a *app) ownUnits(
 	for n := 1; ; n++ { // each client starts a command of its own
 		held := false
 		err := a.withService(ctx, serving{c, filepath.Join(c.Data, "mcp", strconv.Itoa(n)), logger, from},
-			func(service *orchestrator.Service) error {
+			func(service *orchestrator.Service, _ *reloader) error {
 				held = true
 				return serve(service)
 			})

@@ -25,7 +25,7 @@ const (
 // places are those of the commands, and of all that are below one.
 var places = map[string]place{
 	"token":  either,
-	"secret": atHome, "config": atHome, "backup": atHome, "restore": atHome,
+	"secret": atHome, "config": atHome, "config reload": anywhere, "backup": atHome, "restore": atHome,
 	"build": atHome, "test": atHome, "shell": atHome, "au": atHome, "agent check": atHome,
 	"init": here, "validate": here, "flow schema": here, "check-agent": here, "doctor": here, "serve": here,
 	"version": here,
@@ -33,7 +33,7 @@ var places = map[string]place{
 
 func placeOf(cmd *cobra.Command) place {
 	for ; cmd.HasParent(); cmd = cmd.Parent() {
-		if at := places[pathOf(cmd)]; at != anywhere {
+		if at, known := places[pathOf(cmd)]; known {
 			return at
 		}
 	}

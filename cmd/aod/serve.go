@@ -15,13 +15,13 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/cmd/aod/admin"
 	"github.com/agent-on-demand/aod/cmd/aod/cli"
 	"github.com/agent-on-demand/aod/cmd/aod/config"
 	"github.com/agent-on-demand/aod/cmd/aod/runflags"
 	"github.com/agent-on-demand/aod/cmd/aod/ui"
 	"github.com/agent-on-demand/aod/handoff/egress"
 	"github.com/agent-on-demand/aod/handoff/gateway"
-	"github.com/agent-on-demand/aod/handoff/gateway/ledger"
 	"github.com/agent-on-demand/aod/handoff/upstream"
 	"github.com/agent-on-demand/aod/internal/safefs"
 	"github.com/agent-on-demand/aod/internal/secrets"
@@ -50,11 +50,12 @@ Providers of models, upstreams and secrets are those of --config and of the sett
   aod run --server http://127.0.0.1:7070 hello --set name=Ada`,
 		Args: cli.Exactly(0, "nothing but flags"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := cli.LoadConfig(cmd)
+			read := func() (*config.Config, error) { return cli.LoadConfig(cmd) }
+			c, err := read()
 			if err != nil {
 				return err
 			}
-			return a.serveLogged(cmd.Context(), c)
+			return a.serveLogged(cmd.Context(), c, read)
 		},
 	}
 	cli.AddSettings(cmd)
@@ -66,9 +67,9 @@ func home(c *config.Config) string { return filepath.Join(c.Data, "server") }
 
 // serveLogged runs the server until ctx ends. With a log of JSON, stderr has nothing else: also
 // an error that ends the server is a line of the log.
-func (a *app) serveLogged(ctx context.Context, c *config.Config) error {
+func (a *app) serveLogged(ctx context.Context, c *config.Config, read func() (*config.Config, error)) error {
 	logger := cli.NewLogger(a.env.Err, c.LogFormat, c.LogLevel)
-	err := a.serve(ctx, c, logger)
+	err := a.serve(ctx, serving{c, home(c), logger, sourcesOf(c)}, read)
 	if err == nil || c.LogFormat != cli.LogJSON {
 		return err
 	}
@@ -78,15 +79,18 @@ func (a *app) serveLogged(ctx context.Context, c *config.Config) error {
 }
 
 // serve wires the server and runs it until ctx ends.
-func (a *app) serve(ctx context.Context, c *config.Config, logger *slog.Logger) (err error) {
-	boundMemory(logger)
-	stopTracing, err := startTracing(ctx, versionText(), logger)
+func (a *app) serve(ctx context.Context, s serving, read func() (*config.Config, error)) (err error) {
+	boundMemory(s.logger)
+	stopTracing, err := startTracing(ctx, versionText(), s.logger)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, stopTracing(ctx)) }()
-	return a.withService(ctx, serving{c, home(c), logger, sourcesOf(c)},
-		func(service *orchestrator.Service) error { return a.serveAPI(ctx, service, c, logger) })
+	return a.withService(ctx, s, func(service *orchestrator.Service, settings *reloader) error {
+		settings.read = read
+		defer settings.onSignal(ctx)()
+		return a.serveAPI(ctx, service, settings, s.logger)
+	})
 }
 
 // serving is what a service is made of.
@@ -103,7 +107,9 @@ func sourcesOf(c *config.Config) runflags.Found {
 }
 
 // withService calls do with a service that isn't started yet.
-func (a *app) withService(ctx context.Context, s serving, do func(*orchestrator.Service) error) (err error) {
+func (a *app) withService(
+	ctx context.Context, s serving, do func(*orchestrator.Service, *reloader) error,
+) (err error) {
 	c, from, logger := s.Config, s.from, s.logger
 	if err := leadsRuns(goruntime.GOOS); err != nil {
 		return err
@@ -130,31 +136,32 @@ func (a *app) withService(ctx context.Context, s serving, do func(*orchestrator.
 	if err := containers.Confined(ctx); fault.Is(err, fault.Unsupported) { // one that doesn't answer is waited for
 		return err
 	}
+	settings := &reloader{gateway: gw, logger: logger, now: c}
 	opts, door := serviceOptions(c, s.home, logger), egress.New(egress.Options{Private: c.EgressExceptions()})
+	opts.Teams = teamsOf(settings.config, admin.NamedTokens(s.home))
 	opts.Kinds = kindsOver(containers, remote.New(remote.Options{Logger: logger, Secrets: from.Secrets, Door: door}))
 	opts.Features = featuresOver(featureOptions{
 		models: models.Models{
-			Gateway: gw, Budget: ledger.Amount{Tokens: int64(c.ModelTokens), Cost: int64(c.ModelCost)},
-			Quotas: quotasOf(c), Transcript: c.ModelTranscripts,
+			Gateway: gw, Budget: budgetOf(c), Quotas: quotasOf(c), Transcript: c.ModelTranscripts,
 		},
 		upstreams: upstreams, door: door, pushes: pushesOf(c), mcpSessions: c.MCPSessions,
 	})
-	service, err := orchestrator.NewService(opts)
-	if err != nil {
+	if settings.service, err = orchestrator.NewService(opts); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, service.Close()) }()
-	return do(service)
+	defer func() { err = errors.Join(err, settings.service.Close()) }()
+	return do(settings.service, settings)
 }
 
 // serveAPI serves the API of a service until ctx ends.
 func (a *app) serveAPI(
-	ctx context.Context, service *orchestrator.Service, c *config.Config, logger *slog.Logger,
+	ctx context.Context, service *orchestrator.Service, settings *reloader, logger *slog.Logger,
 ) (err error) {
+	c := settings.config()
 	if err := removeAddress(home(c)); err != nil { // of one that died: it isn't this one's
 		return err
 	}
-	api, stopWatching, err := a.newAPI(ctx, service, c, logger)
+	api, stopWatching, err := a.newAPI(ctx, service, settings, logger)
 	if err != nil {
 		return err
 	}

@@ -58,18 +58,23 @@ func serviceOptions(c *config.Config, home string, logger *slog.Logger) orchestr
 		PayloadBytes: c.PayloadLimit, MinFreeDisk: c.MinFreeDisk,
 		RetentionAge: c.RetentionAge, RetentionSize: c.RetentionSize, SweepInterval: c.SweepInterval,
 		AuditAge: c.AuditAge, TeamBounds: boundsOfTeams(c),
-		Units: map[string]units.Settings{}, Bounds: boundsFor(c),
+		Units: settingsOfUnits(c), Bounds: boundsFor(c),
 	}
 	opts.Limits.ResultBytes = c.PayloadLimit
+	return opts
+}
+
+// settingsOfUnits are those of single units.
+func settingsOfUnits(c *config.Config) map[string]units.Settings {
+	all := map[string]units.Settings{}
 	for name := range c.Unit {
 		u := c.ForUnit(name)
-		opts.Units[name] = units.Settings{
+		all[name] = units.Settings{
 			Given: runflags.GivenOf(u), Concurrency: u.Concurrency, Queue: u.Queue, QueueWait: u.QueueWait,
 			Teams: u.Teams,
 		}
 	}
-	opts.Teams = teamsOf(c, admin.NamedTokens(home))
-	return opts
+	return all
 }
 
 // boundsOfTeams are the most that teams may have of the server.
@@ -79,6 +84,11 @@ func boundsOfTeams(c *config.Config) map[string]quotas.Bounds {
 		bounds[name] = quotas.Bounds{Slots: t.Slots, Queued: t.Queued, Sessions: t.Sessions, Storage: t.Storage}
 	}
 	return bounds
+}
+
+// budgetOf is what a tree of runs may spend on models.
+func budgetOf(c *config.Config) ledger.Amount {
+	return ledger.Amount{Tokens: int64(c.ModelTokens), Cost: int64(c.ModelCost)}
 }
 
 // quotasOf are what teams and tokens may spend on models.
@@ -100,11 +110,11 @@ func quotaOf(s config.Spending) models.Quota {
 	}
 }
 
-// teamsOf returns the teams that the settings or tokens name, but for the default one.
-func teamsOf(c *config.Config, tokens *access.Tokens) access.Teams {
+// teamsOf returns the teams that the settings in force or tokens name, but for the default one.
+func teamsOf(settings func() *config.Config, tokens *access.Tokens) access.Teams {
 	return func() []string {
 		names := tokens.Teams()
-		for name := range c.Teams {
+		for name := range settings().Teams {
 			if name != api.DefaultTeam && !slices.Contains(names, name) {
 				names = append(names, name)
 			}
@@ -145,9 +155,9 @@ type served struct {
 // newAPI makes the API with all protocols. What looks after the tools of MCP ends with ctx or
 // with stop, which waits for it.
 func (a *app) newAPI(
-	ctx context.Context, service *orchestrator.Service, c *config.Config, logger *slog.Logger,
+	ctx context.Context, service *orchestrator.Service, settings *reloader, logger *slog.Logger,
 ) (made served, stop func(), err error) {
-	token := ""
+	c, token := settings.config(), ""
 	if !c.NoAuth {
 		if token, err = ensureToken(c.TokenFile); err != nil {
 			return served{}, nil, err
@@ -161,7 +171,7 @@ func (a *app) newAPI(
 		Token: token, Tokens: tokens, NoAuth: c.NoAuth, Listen: c.Listen, Hosts: c.Hosts,
 		Origins:     c.Origins,
 		UploadBytes: c.UploadLimit, PayloadBytes: c.PayloadLimit, Memory: service.Memory(), FileRoots: c.FileRoots,
-		ExecuteProblems: c.ExecuteErrors == config.AsProblem, NoPage: !hasPage,
+		ExecuteProblems: c.ExecuteErrors == config.AsProblem, NoPage: !hasPage, Reload: settings.reload,
 		Logger: logger, Version: versionText(), Metrics: service.Metrics(),
 	}
 	if c.A2A.Enabled {

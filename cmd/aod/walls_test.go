@@ -122,7 +122,7 @@ func newWalledAt(t *testing.T, data string, change func(*config.Config)) *walled
 func (w *walled) serve(a *app, c *config.Config, logger *slog.Logger) {
 	w.Helper()
 	ctx, stop := context.WithCancel(context.Background())
-	made, stopWatching, err := a.newAPI(ctx, w.service, c, logger)
+	made, stopWatching, err := a.newAPI(ctx, w.service, &reloader{now: c, logger: logger}, logger)
 	w.must(err)
 	w.must(w.service.Start(ctx))
 	web, err := net.Listen("tcp", "127.0.0.1:0")

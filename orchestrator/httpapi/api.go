@@ -104,6 +104,8 @@ type Options struct {
 	// their status, where the AOD standard says 200 and "success": false.
 	ExecuteProblems bool
 
+	// Reload reads the settings again, and has those hold that can; nil: there are none to read.
+	Reload func(context.Context) (api.Reload, error)
 	// A2A tells what is offered to clients of A2A; nil: it is off.
 	A2A func(context.Context) (api.A2AStatus, error)
 

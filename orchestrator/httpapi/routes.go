@@ -110,7 +110,7 @@ func newHandlers(svc *orchestrator.Service, opts Options) handlers {
 		units:     unitHandlers{svc, bodies},
 		aus:       auHandlers{svc, bodies, waits},
 		models:    modelHandlers{svc},
-		server:    serverHandlers{svc, schemas.OpenAPI(opts.Version), opts.Metrics, opts.A2A},
+		server:    serverHandlers{svc, schemas.OpenAPI(opts.Version), opts.Metrics, opts.A2A, opts.Reload},
 		signins:   signinHandlers{svc.Signins, opts.NoAuth, opts.NoPage},
 		audit:     auditHandlers{svc.Audit},
 		tokens:    tokenHandlers{svc, opts.Tokens, opts.Version},
@@ -232,6 +232,7 @@ func (h handlers) ofServer() []route {
 		{http.MethodGet, "/v1/usage", access.Read, h.server.usage, 0},
 		{http.MethodGet, "/v1/quotas", access.Read, h.server.quotas, 0},
 		{http.MethodPost, "/v1/prune", access.Admin, h.server.prune, slow},
+		{http.MethodPost, "/v1/config/reload", access.Admin, h.server.reloadSettings, 0},
 		{http.MethodPost, "/v1/signin", access.Read, h.signins.code, 0},
 
 		{http.MethodGet, "/healthz", public, h.server.alive, open},

@@ -12,6 +12,7 @@ import (
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/internal/access"
 	"github.com/agent-on-demand/aod/internal/wire/httpwire"
 	"github.com/agent-on-demand/aod/orchestrator"
 )
@@ -22,6 +23,7 @@ type serverHandlers struct {
 	document []byte // OpenAPI
 	gatherer prometheus.Gatherer
 	agents   func(context.Context) (api.A2AStatus, error) // nil: units aren't agents of A2A
+	reload   func(context.Context) (api.Reload, error)    // nil: there are no settings to read again
 }
 
 func (h serverHandlers) alive(c echo.Context) error {
@@ -80,6 +82,20 @@ func (h serverHandlers) usage(c echo.Context) error {
 func (h serverHandlers) quotas(c echo.Context) error {
 	list, err := h.svc.Quotas.List(c.Request().Context())
 	return replied(c, map[string]any{"quotas": list}, err)
+}
+
+// reloadSettings has the server read its settings again, for an operator of the whole server.
+func (h serverHandlers) reloadSettings(c echo.Context) error {
+	ctx := c.Request().Context()
+	if !access.ReachOf(ctx).All {
+		return fault.New(fault.Forbidden, "the settings are the whole server's").
+			WithHint("ask its operator, or use a token with the scope admin and without a team")
+	}
+	if h.reload == nil {
+		return fault.New(fault.Unsupported, "this server has no settings to read again").WithHint("start it again")
+	}
+	done, err := h.reload(ctx)
+	return replied(c, done, err)
 }
 
 // prune removes finished runs. The body must say which: it may not be empty.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 
@@ -80,9 +81,12 @@ func New(source Source, opts Options, logger *slog.Logger) *Pool {
 }
 
 // Key names a unit's content, and whether it was uploaded: the operator may allow that less
-// than the same content in a directory.
+// than the same content in a directory, and may have given it something else since.
 func Key(u *unit.Unit) string {
 	key := u.Name + "@" + u.Version
+	if u.Policy.Change > 0 {
+		key += "@" + strconv.Itoa(u.Policy.Change)
+	}
 	if u.Source == unit.FromUpload {
 		key += "@" + u.Source
 	}

@@ -20,7 +20,7 @@ import (
 // token that is limited to units knows of no others.
 func (r *Rules) Shown(ctx context.Context, name, team string) bool {
 	teams, all := access.UnitsOf(ctx)
-	shared := r.Settings[name].Teams
+	shared := r.Of(name).Teams
 	switch {
 	case access.CheckUnit(ctx, name) != nil:
 		return false

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/agent-on-demand/aod/api"
@@ -23,6 +24,16 @@ type Settings struct {
 	Teams       []string      // that may run it, beside the one to which it belongs; none: of a directory, all
 }
 
+// Given is what the operator says of single units. It can be changed while a server runs.
+type Given struct {
+	Settings map[string]Settings // by name
+	// Bounds are the most that a unit may have, an uploaded one or one of a directory; nil bounds nothing beside
+	// MaxTimeout.
+	Bounds func(name string, uploaded bool) unit.Bounds
+
+	change int // how often it was changed
+}
+
 // Rules are what the operator says of units, of all and of each.
 type Rules struct {
 	Kinds      run.Kinds
@@ -30,15 +41,29 @@ type Rules struct {
 	Limits     runtime.Limits // in force where a unit says nothing
 	MaxTimeout time.Duration  // the longest that a run may ask for
 	Retries    int            // after an attempt that failed for a transient reason
-	Settings   map[string]Settings
-	// Bounds are the most that a unit may have, an uploaded one or one of a directory; nil bounds nothing beside
-	// MaxTimeout.
-	Bounds func(name string, uploaded bool) unit.Bounds
+
+	given atomic.Pointer[Given]
+}
+
+// Set has something else hold of single units, for what is begun from now on.
+func (r *Rules) Set(given Given) {
+	if before := r.given.Load(); before != nil {
+		given.change = before.change + 1
+	}
+	r.given.Store(&given)
+}
+
+// Of returns the settings of a unit.
+func (r *Rules) Of(name string) Settings {
+	if given := r.given.Load(); given != nil {
+		return given.Settings[name]
+	}
+	return Settings{}
 }
 
 // concurrencyOf returns how many runs of a unit go on at once; 0: as many as the server allows.
 func (r *Rules) concurrencyOf(u *unit.Unit) int {
-	own := cmp.Or(r.Settings[u.Name].Concurrency, u.Policy.Concurrency)
+	own := cmp.Or(r.Of(u.Name).Concurrency, u.Policy.Concurrency)
 	switch {
 	case u.Policy.ReadWrite:
 		return 1
@@ -53,10 +78,13 @@ func (r *Rules) conducts(u *unit.Unit) bool { return r.Kinds.Conducts(string(u.K
 // Govern gives a unit of the registry the policy that holds for it here.
 func (r *Rules) Govern(u *unit.Unit) {
 	var bounds unit.Bounds
-	if r.Bounds != nil {
-		bounds = r.Bounds(u.Name, u.Source == unit.FromUpload)
+	if given := r.given.Load(); given != nil {
+		u.Policy.Change = given.change
+		if given.Bounds != nil {
+			bounds = given.Bounds(u.Name, u.Source == unit.FromUpload)
+		}
 	}
-	u.Govern(r.Settings[u.Name].Given, bounds.Within(r.MaxTimeoutOf(u), "max_timeout"))
+	u.Govern(r.Of(u.Name).Given, bounds.Within(r.MaxTimeoutOf(u), "max_timeout"))
 }
 
 // MaxTimeoutOf returns the longest that a run of a unit may take, as far as no policy says less.

@@ -5,11 +5,13 @@
 package admin
 
 import (
+	"context"
 	"fmt"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
+	"github.com/agent-on-demand/aod/client"
 	"github.com/agent-on-demand/aod/cmd/aod/cli"
 	"github.com/agent-on-demand/aod/cmd/aod/config"
 	"github.com/agent-on-demand/aod/cmd/aod/ui"
@@ -31,6 +33,43 @@ reported at once, with exit code 2.`,
 	}
 	cli.AddSettings(cmd)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the settings as JSON")
+	cmd.AddCommand(reloadCommand(env))
+	return cmd
+}
+
+// reloadCommand is `aod config reload`.
+func reloadCommand(env *cli.Env) *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "reload",
+		Short: "Have the server read its settings again",
+		Long: `Have the server read its file, and what else its settings come from, again. Models, prices, budgets,
+teams, tokens' quotas, the policy and what is set for single units hold at once, for what begins from
+then on; the others are named, and hold when the server is started again. Where something is wrong
+nothing changes, and all findings are told. SIGHUP to the server does the same.`,
+		Example: "  aod config reload\n  aod config reload --server https://aod.example.com --json",
+		Args:    cli.Exactly(0, "nothing but flags"),
+		RunE: cli.OnServer(env, func(ctx context.Context, server *client.Client, _ []string) error {
+			done, err := server.Reload(ctx)
+			if err != nil {
+				return err
+			}
+			if asJSON {
+				return env.Out.JSON(done)
+			}
+			for _, key := range done.Changed {
+				_, _ = fmt.Fprintf(env.Out, "holds now      %s\n", ui.Printable(key))
+			}
+			for _, key := range done.Restart {
+				_, _ = fmt.Fprintf(env.Out, "needs a start  %s\n", ui.Printable(key))
+			}
+			if len(done.Changed)+len(done.Restart) == 0 {
+				_, err = fmt.Fprintln(env.Out, "nothing has changed")
+			}
+			return err
+		}),
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print a JSON object")
 	return cmd
 }
 

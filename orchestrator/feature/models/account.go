@@ -55,7 +55,7 @@ func (a *account) Open() {
 	own := path[len(path)-1].Budgets
 	limit := ledger.Amount{Tokens: own.Tokens, Cost: int64(own.Cost)}
 	if a.run.Lineage.Parent == "" {
-		limit = smaller(limit, a.models.Budget)
+		limit = smaller(limit, a.payers.ofTree())
 	}
 	a.ledger.Open(a.run.ID, a.run.Lineage.Parent, limit)
 }
@@ -111,11 +111,11 @@ func (a *account) keepsContent() bool {
 
 // limited reports whether a budget or a quota holds for the run, and one of cost.
 func (a *account) limited() (holds, cost bool) {
-	all := []ledger.Amount{a.models.Budget}
+	all := a.payers.limits(a.run)
 	for _, step := range a.run.Lineage.Path {
 		all = append(all, ledger.Amount{Tokens: step.Budgets.Tokens, Cost: int64(step.Budgets.Cost)})
 	}
-	for _, limit := range append(all, a.payers.limits(a.run)...) {
+	for _, limit := range all {
 		holds, cost = holds || limit != (ledger.Amount{}), cost || limit.Cost > 0
 	}
 	return holds, cost

@@ -33,9 +33,11 @@ type shared struct {
 // New returns the Feature.
 func New(m Models) *Feature {
 	accounts := ledger.New()
-	return &Feature{shared{
-		models: m, ledger: accounts, payers: newPayers(accounts, m.Quotas), cacheOfAll: &Cache{}, figures: newFigures(),
+	f := &Feature{shared{
+		models: m, ledger: accounts, payers: newPayers(accounts), cacheOfAll: &Cache{}, figures: newFigures(),
 	}}
+	f.Bound(m.Budget, m.Quotas)
+	return f
 }
 
 // Init implements feature.Initializer.
@@ -59,8 +61,8 @@ func (f *Feature) List() []api.Model {
 // Spent returns what a live run and all below it have spent, and what is set aside for them.
 func (f *Feature) Spent(id string) (spent, reserved ledger.Amount) { return f.ledger.Spent(id) }
 
-// SetQuotas has other quotas hold from now on, also for calls that wait.
-func (f *Feature) SetQuotas(q Quotas) { f.payers.set(q) }
+// Bound has another budget hold for trees of runs that begin from now on, and other quotas also for calls that wait.
+func (f *Feature) Bound(budget ledger.Amount, q Quotas) { f.payers.set(budget, q) }
 
 // Quotas implements feature.Bounder.
 func (f *Feature) Quotas(ctx context.Context, mine func(team, token string) bool) ([]api.Quota, error) {

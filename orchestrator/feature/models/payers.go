@@ -56,19 +56,20 @@ type payers struct {
 	usages usages // nil: no run outlives the process, and nobody has a quota
 
 	mu     sync.Mutex
+	budget ledger.Amount // of a tree of runs
 	quotas Quotas
 	opened map[payer]bool
 }
 
-func newPayers(accounts *ledger.Tree, q Quotas) *payers {
-	return &payers{ledger: accounts, quotas: q, opened: map[payer]bool{}}
+func newPayers(accounts *ledger.Tree) *payers {
+	return &payers{ledger: accounts, opened: map[payer]bool{}}
 }
 
-// set has other quotas hold, also for calls that wait.
-func (s *payers) set(q Quotas) {
+// set has another budget hold for trees that begin from now on, and other quotas also for calls that wait.
+func (s *payers) set(budget ledger.Amount, q Quotas) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.quotas = q
+	s.budget, s.quotas = budget, q
 	for p := range s.opened {
 		s.ledger.OpenWindows(p.String(), s.windows(p)...)
 	}
@@ -134,10 +135,18 @@ func (s *payers) openOne(ctx context.Context, p payer) error {
 	return nil
 }
 
-// limits are those of who pays for a run.
+// ofTree returns the budget of a tree of runs; 0 bounds nothing.
+func (s *payers) ofTree() ledger.Amount {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.budget
+}
+
+// limits are the budget of its tree, and those of who pays for a run.
 func (s *payers) limits(r *run.Run) (limits []ledger.Amount) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	limits = append(limits, s.budget)
 	for _, p := range payersOf(r) {
 		for _, w := range s.windows(p) {
 			limits = append(limits, w.Limit)

@@ -1,0 +1,102 @@
+package main
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/cmd/aod/config"
+	"github.com/agent-on-demand/aod/internal/testing/testkit"
+)
+
+// What is set holds without another start, and nothing of it where something is wrong.
+func TestAServerReadsItsSettingsAgain(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	s.addCaller("hello", "echo '{}' > /io/output.json")
+	file := filepath.Join(t.TempDir(), "aod.yaml")
+	write(t, "queue: 7\nteams: {a: {queued: 5}}\n", file)
+	s.flags = append(s.flags, "--config", file)
+	s.start()
+	rules := func() (rules []string) {
+		for line := range strings.Lines(s.aod("usage", "--left", "--json")) {
+			var q api.Quota
+			if err := json.Unmarshal([]byte(line), &q); err != nil {
+				t.Fatal(err)
+			}
+			rules = append(rules, q.Rule+" "+q.Limit.String())
+		}
+		return rules
+	}
+	write(t, "queue: 8\nteams: {a: {queued: 6}, b: {sessions: 2}}\nunit: {hello: {timeout: 90s, max_stdin: 1MiB}}\n", file)
+	said := strings.Fields(s.aod("config", "reload"))
+	for _, want := range []string{"teams.a.queued", "teams.b.sessions", "unit.hello.timeout", "queue", "unit.hello.max_stdin"} {
+		if !slices.Contains(said, want) {
+			t.Errorf("it doesn't tell of %s: %q", want, said)
+		}
+	}
+	if got := rules(); !slices.Equal(got, []string{"teams.a.queued 6", "teams.b.sessions 2"}) {
+		t.Errorf("%q", got)
+	}
+	if record := s.await(s.call("hello", "{}")); record.TimeoutMS != (90 * time.Second).Milliseconds() {
+		t.Errorf("a run has %d ms", record.TimeoutMS)
+	}
+	write(t, "queue: 9\nteams: {a: {queued: 1, slot: 2}}\nunit: {hello: {timeout: soon}}\n", file)
+	said2, code := s.command("config", "reload")
+	if code != 2 || !strings.Contains(said2, file+":2") || !strings.Contains(said2, file+":3") || !strings.Contains(said2, "did you mean slots?") {
+		t.Errorf("of a broken file it says, with %d: %s", code, said2)
+	}
+	if got := rules(); !slices.Equal(got, []string{"teams.a.queued 6", "teams.b.sessions 2"}) {
+		t.Errorf("a broken file has changed it to %q", got)
+	}
+	write(t, "queue: 8\nteams: {c: {slots: 3}}\n", file)
+	if err := s.process.Process.Signal(syscall.SIGHUP); err != nil {
+		t.Fatal(err)
+	}
+	testkit.Eventually(t, "the signal counts", func() bool { return slices.Equal(rules(), []string{"teams.c.slots 3"}) })
+	var rows int
+	for line := range strings.Lines(s.aod("audit", "--json")) {
+		if strings.Contains(line, `"reload"`) && strings.Contains(line, `"operator"`) {
+			rows++
+		}
+	}
+	if rows != 2 {
+		t.Errorf("the audit has %d rows of it", rows)
+	}
+}
+
+func TestWhatHoldsAtOnceIsToldFromWhatDoesNot(t *testing.T) {
+	t.Parallel()
+	read := func(text string) *config.Config {
+		file := filepath.Join(t.TempDir(), "aod.yaml")
+		write(t, text, file)
+		c, err := config.Load(config.Options{File: file, Getenv: func(string) string { return "" }, Data: "/data"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return c
+	}
+	const model = "providers: {p: {kind: compatible, base_url: https://p.example.com}}\nmodels: {m: {use: [p/x], price: {input: %}}}\n"
+	before := read("listen: 127.0.0.1:1\nmodel_cost: 1\n" + strings.ReplaceAll(model, "%", "1"))
+	change := before.Again(read("listen: 127.0.0.1:2\nmodel_cost: 2\npolicy: {memory: 1GiB}\nunit: {u: {a2a: {rate: 2}, network: none}}\n" + strings.ReplaceAll(model, "%", "2")))
+	for _, key := range []string{"model_cost", "models", "policy.memory", "unit.u.network"} {
+		if !slices.Contains(change.Changed, key) {
+			t.Errorf("%s isn't in %q", key, change.Changed)
+		}
+	}
+	if !slices.Equal(change.Restart, []string{"listen", "unit.u.a2a.rate"}) {
+		t.Errorf("%q", change.Restart)
+	}
+	if c := change.Config; c.Listen != "127.0.0.1:1" || c.ModelCost != 2e9 || c.Models["m"].Price.Input != 2e9 {
+		t.Errorf("%s %s %+v", c.Listen, c.ModelCost, c.Models)
+	}
+	if same := change.Config.Again(change.Config); len(same.Changed)+len(same.Restart) > 0 {
+		t.Errorf("%+v", same)
+	}
+}
+
