@@ -100,6 +100,14 @@ type PruneReport struct {
 	DryRun   bool  `json:"dry_run"`
 }
 
+// RemovedRun says what went with a run (schemas/openapi.json, "RemovedRun").
+type RemovedRun struct {
+	ID     string   `json:"id"`
+	Runs   int      `json:"runs"`    // with those that it called
+	Bytes  int64    `json:"bytes"`   // that were kept of them
+	HeldBy []string `json:"held_by"` // reruns, of which each has its input and files; at most 100
+}
+
 // A2AStatus says what a server offers to clients of A2A (schemas/openapi.json, "A2AStatus").
 type A2AStatus struct {
 	Units    []string `json:"units"`    // that are agents

@@ -188,6 +188,13 @@ func (c Runs) Output(ctx context.Context, id string) (json.RawMessage, error) {
 	return got[json.RawMessage](ctx, c.conn, toRun(http.MethodGet, id, "output"))
 }
 
+// Remove removes a run that ended with all that it called, for good.
+func (c Runs) Remove(ctx context.Context, id string) (api.RemovedRun, error) {
+	r := toRun(http.MethodDelete, id).unhurried()
+	r.once = true
+	return got[api.RemovedRun](ctx, c.conn, r)
+}
+
 // Cancel requests the end of a run and doesn't wait for it. The reason may be empty. A
 // Conflict fault says that the run has ended already.
 func (c Runs) Cancel(ctx context.Context, id, reason string) (api.Record, error) {

@@ -1,6 +1,7 @@
 package orchestrator
 
 import (
+	"context"
 	"maps"
 	"slices"
 	"strings"
@@ -31,6 +32,20 @@ func (s *jobs) get(id string) *job {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.live[id]
+}
+
+// awaitGone waits until this process has nothing more to do with a run.
+func (s *jobs) awaitGone(ctx context.Context, id string) error {
+	live := s.heard(id)
+	if live == nil {
+		return nil
+	}
+	select {
+	case <-live.Gone:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }
 
 // heard is what is heard of a run that this process leads; else nil.

@@ -99,4 +99,3 @@ func TestWhatHoldsAtOnceIsToldFromWhatDoesNot(t *testing.T) {
 		t.Errorf("%+v", same)
 	}
 }
-

@@ -15,7 +15,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/agent-on-demand/aod/api/fault"
-	"github.com/agent-on-demand/aod/cmd/aod/admin"
 	"github.com/agent-on-demand/aod/cmd/aod/cli"
 	"github.com/agent-on-demand/aod/cmd/aod/config"
 	"github.com/agent-on-demand/aod/cmd/aod/runflags"
@@ -137,8 +136,7 @@ func (a *app) withService(
 		return err
 	}
 	settings := &reloader{gateway: gw, logger: logger, now: c}
-	opts, door := serviceOptions(c, s.home, logger), egress.New(egress.Options{Private: c.EgressExceptions()})
-	opts.Teams = teamsOf(settings.config, admin.NamedTokens(s.home))
+	opts, door := serviceOptions(settings, s.home), egress.New(egress.Options{Private: c.EgressExceptions()})
 	opts.Kinds = kindsOver(containers, remote.New(remote.Options{Logger: logger, Secrets: from.Secrets, Door: door}))
 	opts.Features = featuresOver(featureOptions{
 		models: models.Models{

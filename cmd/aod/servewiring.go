@@ -44,7 +44,8 @@ import (
 	"github.com/agent-on-demand/aod/runtime"
 )
 
-func serviceOptions(c *config.Config, home string, logger *slog.Logger) orchestrator.Options {
+func serviceOptions(settings *reloader, home string) orchestrator.Options {
+	c, logger := settings.config(), settings.logger
 	opts := orchestrator.Options{
 		Home: home, Sources: c.Units, Logger: logger, Version: versionText(),
 		Concurrency: c.Concurrency, MemoryBytes: c.Memory, Queue: c.Queue, QueueWait: c.QueueWait,
@@ -61,6 +62,7 @@ func serviceOptions(c *config.Config, home string, logger *slog.Logger) orchestr
 		Units: settingsOfUnits(c), Bounds: boundsFor(c),
 	}
 	opts.Limits.ResultBytes = c.PayloadLimit
+	opts.Teams = teamsOf(settings.config, admin.NamedTokens(home))
 	return opts
 }
 

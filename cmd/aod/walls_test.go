@@ -108,21 +108,23 @@ func newWalledAt(t *testing.T, data string, change func(*config.Config)) *walled
 	engine := enginetest.NewFake(enginetest.WithInit(writes))
 	engine.AddImage(runtime.Image{ID: "sha256:base", Tags: []string{"base:1"}, Cmd: []string{"writer"}, OS: "linux", Arch: "amd64"})
 	logger := slog.New(slog.DiscardHandler)
-	opts := serviceOptions(c, home(c), logger)
+	settings := &reloader{now: c, logger: logger}
+	opts := serviceOptions(settings, home(c))
 	opts.Kinds = kindsOver(container.New(engine, container.Options{Logger: logger}), remote.New(remote.Options{Logger: logger}))
 	opts.Features = featuresOver(featureOptions{door: egress.New(egress.Options{}), pushes: pushesOf(c)})
 	w.service, err = orchestrator.NewService(opts)
 	w.must(err)
 	w.tokens = admin.NamedTokens(home(c))
-	w.serve(a, c, logger)
+	w.serve(a, settings)
 	return w
 }
 
 // serve serves until the test ends.
-func (w *walled) serve(a *app, c *config.Config, logger *slog.Logger) {
+func (w *walled) serve(a *app, settings *reloader) {
 	w.Helper()
 	ctx, stop := context.WithCancel(context.Background())
-	made, stopWatching, err := a.newAPI(ctx, w.service, &reloader{now: c, logger: logger}, logger)
+	c := settings.config()
+	made, stopWatching, err := a.newAPI(ctx, w.service, settings, settings.logger)
 	w.must(err)
 	w.must(w.service.Start(ctx))
 	web, err := net.Listen("tcp", "127.0.0.1:0")

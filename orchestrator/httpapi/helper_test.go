@@ -70,7 +70,9 @@ func newServerWith(t testing.TB, policy agents.Policy, change func(*Options)) *s
 	t.Helper()
 	s := unstarted(t)
 	s.policy = policy
-	reload := func(context.Context) (api.Reload, error) { return api.Reload{Changed: []string{"teams.a.slots"}, Restart: []string{}}, nil }
+	reload := func(context.Context) (api.Reload, error) {
+		return api.Reload{Changed: []string{"teams.a.slots"}, Restart: []string{}}, nil
+	}
 	opts := Options{Token: token, Reload: reload, Logger: slog.New(slog.NewJSONHandler(s.log, &slog.HandlerOptions{Level: slog.LevelDebug})), Version: "1.2.3"}
 	if change != nil {
 		change(&opts)

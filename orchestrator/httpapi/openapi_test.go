@@ -233,6 +233,7 @@ func TestEveryRouteAnswersAsDocumented(t *testing.T) {
 		{"GET", "/v1/tokens", "", nil},
 		{"DELETE", "/v1/tokens/ci", "", nil},
 		{"POST", "/v1/config/reload", "", nil},
+		{"DELETE", run, "", nil},
 		{"POST", "/v1/prune", `{"dry_run":true,"older_than":"1h","max_bytes":5}`, nil},
 	} {
 		a := s.do(c.method, c.path, c.body, c.headers...)

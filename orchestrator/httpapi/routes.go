@@ -133,6 +133,7 @@ func (h handlers) ofRuns() []route {
 		{http.MethodGet, "/v1/runs", access.Read, h.runs.list, 0},
 		{http.MethodGet, "/v1/runs/counts", access.Read, h.runs.facet, 0},
 		{http.MethodGet, "/v1/runs/:id", access.Read, about(runID, h.runs.get), slow},
+		{http.MethodDelete, "/v1/runs/:id", access.Admin, about(runID, h.runs.remove), slow},
 		{http.MethodGet, "/v1/runs/:id/tree", access.Read, one(runID, h.svc.Runs.Tree), 0},
 		{http.MethodGet, "/v1/runs/:id/output", access.Read, about(runID, h.runs.output), 0},
 		{http.MethodGet, "/v1/runs/:id/files", access.Read, parts(runID, "files", nameOfFile, h.runs.files), 0},

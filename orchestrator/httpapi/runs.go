@@ -149,6 +149,11 @@ func (h runHandlers) cancel(c echo.Context, id string) error {
 	return reply(c, http.StatusAccepted, record)
 }
 
+func (h runHandlers) remove(c echo.Context, id string) error {
+	removed, err := h.svc.Retention.Remove(c.Request().Context(), id)
+	return replied(c, removed, err)
+}
+
 // reasonOf reads an optional body.
 func reasonOf(c echo.Context) (string, error) {
 	raw, err := io.ReadAll(bodyOf(c, httpwire.SmallBody))

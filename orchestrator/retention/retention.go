@@ -36,6 +36,8 @@ type Options struct {
 	Kinds    run.Kinds
 	// InUse returns the versions of units that runs and sessions go on with, as name@version, and the units of runs.
 	InUse func() (versions map[string]bool, units []*unit.Unit)
+	// Gone waits until this process has nothing more to do with a run.
+	Gone func(ctx context.Context, id string) error
 	// Undamaged returns the fault that says how the store is damaged, or nil.
 	Undamaged func(ctx context.Context) error
 
@@ -177,7 +179,7 @@ func (p *pruning) run(ctx context.Context) error {
 		}
 		p.old.After = rows[len(chosen)-1]
 		if !p.opts.DryRun {
-			if err := p.remove(ctx, chosen); err != nil {
+			if err := p.of.removeRuns(ctx, p.of.opts.Store.Runs.Delete, chosen); err != nil {
 				return err
 			}
 		}
@@ -202,15 +204,17 @@ func (p *pruning) choose(rows []store.Run) []string {
 	return ids
 }
 
-// remove deletes the rows before the files: a later sweep removes files without a run, but a
+// removeRuns deletes the rows before the files: a later sweep removes files without a run, but a
 // run without its files would be wrong.
-func (p *pruning) remove(ctx context.Context, ids []string) error {
-	if err := p.of.opts.Store.Runs.Delete(ctx, ids...); err != nil {
+func (r *Retention) removeRuns(
+	ctx context.Context, rows func(ctx context.Context, ids ...string) error, ids []string,
+) error {
+	if err := rows(ctx, ids...); err != nil {
 		return err
 	}
 	var failures []error
 	for _, id := range ids {
-		failures = append(failures, safefs.RemoveTree(filepath.Join(p.of.opts.Runs, id)))
+		failures = append(failures, safefs.RemoveTree(filepath.Join(r.opts.Runs, id)))
 	}
 	return errors.Join(failures...)
 }

@@ -24,12 +24,14 @@ import (
 const busyTime = 10 * time.Second
 
 // The pragmas of every connection. A connection waits for a writer of another process; a
-// commit is on the disk when it returns; the write-ahead log shrinks again to 64 MiB.
+// commit is on the disk when it returns; the write-ahead log shrinks again to 64 MiB. What is deleted
+// is overwritten where its page is written in any case.
 var pragmas = []string{
 	fmt.Sprintf("busy_timeout(%d)", busyTime.Milliseconds()),
 	"synchronous(FULL)",
 	"foreign_keys(ON)",
 	"journal_size_limit(67108864)",
+	"secure_delete(FAST)",
 }
 
 // makeFile makes the file unless it exists. An existing file isn't opened: closing it would

@@ -78,6 +78,15 @@ func (s *Store) compact(ctx context.Context) (err error) {
 	return nil
 }
 
+// Scrub does GiveBack, and empties the write-ahead log, as far as no reader holds it: nothing is left of what was erased.
+func (s *Store) Scrub(ctx context.Context) error {
+	if _, err := s.GiveBack(ctx); err != nil {
+		return err
+	}
+	_, err := s.core.writer.db.ExecContext(ctx, "PRAGMA wal_checkpoint(TRUNCATE)")
+	return s.core.explain(ctx, "empty the write-ahead log", err)
+}
+
 // GiveBack gives the pages that nothing uses back to the disk, and returns how many bytes that
 // were. A database that Compact left as it was keeps them.
 func (s *Store) GiveBack(ctx context.Context) (bytes int64, err error) {

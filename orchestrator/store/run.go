@@ -134,6 +134,28 @@ func (s *Runs) Delete(ctx context.Context, ids ...string) error {
 		func(ctx context.Context, tx *transaction) error { return remove(ctx, tx, ids) })
 }
 
+// Erase is Delete with what was stored of the runs overwritten in the database. Store.Scrub goes on with the rest.
+func (s *Runs) Erase(ctx context.Context, ids ...string) error {
+	return s.core.change(ctx, "erase runs", func(ctx context.Context, tx *transaction) error {
+		if err := tx.exec(ctx, "PRAGMA secure_delete = ON"); err != nil {
+			return err
+		}
+		return errors.Join(remove(ctx, tx, ids), tx.exec(ctx, "PRAGMA secure_delete = FAST"))
+	})
+}
+
+// RerunsOf returns reruns of the runs of a tree, which may hold files of theirs: the first 100 of those that are owned
+// so. It reads the records of all later runs of their units.
+func (s *Runs) RerunsOf(ctx context.Context, root string, owned Owned) (ids []string, err error) {
+	of := owned.narrowed("runs", statement{selectReruns, []any{root, root, root, root}}).then(" ORDER BY seq LIMIT 100")
+	return list(ctx, s.core, "read reruns", scanValue[string], of.text, of.args...)
+}
+
+const selectReruns = `SELECT id FROM runs WHERE unit IN (SELECT unit FROM runs WHERE root = ?) AND root <> ?
+	AND created_at >= (SELECT min(created_at) FROM runs WHERE root = ?)
+	AND CASE WHEN json_valid(CAST(record AS TEXT)) THEN CAST(record AS TEXT) ->> 'rerun_of' END
+		IN (SELECT id FROM runs WHERE root = ?)`
+
 func insert(ctx context.Context, tx *transaction, r Run, key Key, events []Event) error {
 	changed, err := nextChange(ctx, tx, r, enteredAt(events, r.CreatedAt))
 	if err != nil {

@@ -36,17 +36,26 @@ func CancelCommand(env *cli.Env) *cobra.Command {
 	return cmd
 }
 
-// cancel tries every run and ends with the exit code of the first that failed.
 func cancel(ctx context.Context, env *cli.Env, server *client.Client, ids []string, reason string) error {
-	var code ui.ExitError
-	for _, id := range ids {
+	return eachRun(env, ids, func(id string) error {
 		record, err := server.Runs.Cancel(ctx, id, reason)
-		if err == nil {
-			env.Note("cancelling %s, a run of %s", record.ID, ui.Printable(record.Unit))
-			continue
-		}
 		if fault.Is(err, fault.Conflict) { // it is over, which was what was wanted
 			env.Note("%s: %s", ui.Printable(id), ui.Printable(fault.Public(err).Msg))
+			return nil
+		}
+		if err == nil {
+			env.Note("cancelling %s, a run of %s", record.ID, ui.Printable(record.Unit))
+		}
+		return err
+	})
+}
+
+// eachRun tries every run and ends with the exit code of the first that failed.
+func eachRun(env *cli.Env, ids []string, do func(id string) error) error {
+	var code ui.ExitError
+	for _, id := range ids {
+		err := do(id)
+		if err == nil {
 			continue
 		}
 		env.Err.Fault(err)
