@@ -181,7 +181,8 @@ func FeatureOf[F feature.Feature](s *Service) (found F, is bool) {
 func (s *Service) retain() *retention.Retention {
 	return retention.New(retention.Options{
 		Home: s.opts.Home, Runs: s.home.Runs, Store: s.store, Units: s.Units, Sessions: s.Sessions, Kinds: s.kinds,
-		InUse: s.inUse, Gone: s.jobs.awaitGone, Undamaged: s.undamaged, Age: s.opts.RetentionAge, Bytes: s.opts.RetentionSize,
+		InUse: s.inUse, Gone: s.jobs.awaitGone, Undamaged: s.undamaged, Age: s.opts.RetentionAge, Ages: s.Quotas.Ages,
+		Bytes:    s.opts.RetentionSize,
 		Interval: s.opts.SweepInterval, MinFreeDisk: s.opts.MinFreeDisk, Opened: s.opened, Logger: s.logger,
 	})
 }

@@ -83,7 +83,9 @@ func settingsOfUnits(c *config.Config) map[string]units.Settings {
 func boundsOfTeams(c *config.Config) map[string]quotas.Bounds {
 	bounds := map[string]quotas.Bounds{}
 	for name, t := range c.Teams {
-		bounds[name] = quotas.Bounds{Slots: t.Slots, Queued: t.Queued, Sessions: t.Sessions, Storage: t.Storage}
+		bounds[name] = quotas.Bounds{
+			Slots: t.Slots, Queued: t.Queued, Sessions: t.Sessions, Storage: t.Storage, Age: t.RetentionAge,
+		}
 	}
 	return bounds
 }

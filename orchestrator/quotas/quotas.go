@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strconv"
 	"sync/atomic"
+	"time"
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/api/fault"
@@ -29,6 +30,8 @@ type Bounds struct {
 	Queued   int   // runs that wait for their first slot
 	Sessions int   // that aren't closed
 	Storage  int64 // bytes that its runs take
+	// Age is how old its runs get that ended; 0: as old as those of all.
+	Age time.Duration
 }
 
 // Queue has the runs that wait and those that hold a slot.
@@ -78,6 +81,17 @@ func (q *Quotas) Set(teams map[string]Bounds) {
 	q.opts.Queue.SetBounds(slots)
 	q.opts.Sessions.SetBounds(sessions)
 	q.teams.Store(&teams)
+}
+
+// Ages are those of the runs of teams that have one of their own.
+func (q *Quotas) Ages() map[string]time.Duration {
+	ages := map[string]time.Duration{}
+	for name, b := range *q.teams.Load() {
+		if b.Age > 0 {
+			ages[name] = b.Age
+		}
+	}
+	return ages
 }
 
 // CheckStorage returns a Busy fault where the runs of the team of ctx's client take as much as they may.

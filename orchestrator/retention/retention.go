@@ -41,7 +41,9 @@ type Options struct {
 	// Undamaged returns the fault that says how the store is damaged, or nil.
 	Undamaged func(ctx context.Context) error
 
-	Age         time.Duration // of runs that ended; 0 keeps them
+	Age time.Duration // of runs that ended; 0 keeps them
+	// Ages are those of the runs of teams that have one of their own.
+	Ages        func() map[string]time.Duration
 	Bytes       int64         // of all that is kept of them; 0 is no bound
 	Interval    time.Duration // between two rounds
 	MinFreeDisk int64         // below it the database isn't compacted
@@ -75,7 +77,7 @@ func (r *Retention) Prune(ctx context.Context, opts api.PruneOptions) (api.Prune
 		before = unused.Add(-opts.OlderThan)
 		unused = before
 	}
-	report, err := r.prune(ctx, opts, before)
+	report, err := r.prune(ctx, opts, store.Old{Before: before, Owned: store.OwnedFor(ctx)})
 	if err == nil && !opts.DryRun {
 		noun, count := "runs", report.Runs
 		if opts.Images {
@@ -96,10 +98,9 @@ func (r *Retention) Prune(ctx context.Context, opts api.PruneOptions) (api.Prune
 	return report, err
 }
 
-// prune removes runs that ended before a time, which is zero for any. Of a damaged store
-// nothing is removed: it doesn't say what there is.
+// prune removes old runs. Of a damaged store nothing is removed: it doesn't say what there is.
 func (r *Retention) prune(
-	ctx context.Context, opts api.PruneOptions, before time.Time,
+	ctx context.Context, opts api.PruneOptions, old store.Old,
 ) (report api.PruneReport, err error) {
 	report = api.PruneReport{DryRun: opts.DryRun}
 	if err := r.opts.Undamaged(ctx); err != nil {
@@ -114,7 +115,7 @@ func (r *Retention) prune(
 		report.Images = &removed
 		return report, err
 	}
-	p := pruning{of: r, opts: opts, report: &report, old: store.Old{Before: before, Owned: store.OwnedFor(ctx)}}
+	p := pruning{of: r, opts: opts, report: &report, old: old}
 	p.kept, err = r.keptOf(ctx)
 	if err != nil {
 		return report, err
@@ -245,15 +246,10 @@ func (r *Retention) Sweep(ctx context.Context, now time.Time) error {
 		return err
 	}
 	var failures []error
-	if r.opts.Age > 0 && now.After(r.held) {
-		before := r.ages(now).Add(-r.opts.Age)
-		_, err := r.prune(ctx, api.PruneOptions{}, before)
-		failures = append(failures, err, r.opts.Sessions.Forget(ctx, before))
+	if now.After(r.held) {
+		failures = append(failures, r.pruneByAge(ctx, r.ages(now)))
 	}
-	if r.opts.Bytes > 0 {
-		_, err := r.Prune(ctx, api.PruneOptions{MaxBytes: r.opts.Bytes})
-		failures = append(failures, err)
-	}
+	failures = append(failures, r.pruneBySize(ctx))
 	needed, _ := r.opts.InUse()
 	err := r.opts.Units.Prune(ctx, func(name, version string) bool { return needed[name+"@"+version] })
 	_, failed := r.pruneImages(ctx, false)

@@ -83,6 +83,7 @@ type Old struct {
 	Before time.Time // of FinishedAt, exclusive; zero: any
 	After  Run       // the last one that was seen, by ID and FinishedAt; zero: none was
 	Owned  Owned     // by whom
+	Except []string  // teams of whom none is selected
 	Limit  int       // at most 1000; 0 is 1000
 }
 
@@ -94,8 +95,11 @@ func (s *Runs) Oldest(ctx context.Context, o Old) ([]Run, error) {
 		before = nanos(o.Before)
 	}
 	scan := func(row scanner, r *Run) error { return scanSearched(row, r) }
-	of := o.Owned.narrowed("runs", statement{selectOldest, []any{before, nanos(o.After.FinishedAt), o.After.ID}}).
-		then(" ORDER BY finished_at, seq LIMIT ?", atMost(o.Limit))
+	of := o.Owned.narrowed("runs", statement{selectOldest, []any{before, nanos(o.After.FinishedAt), o.After.ID}})
+	for _, team := range o.Except {
+		of = of.then(" AND team <> ?", team)
+	}
+	of = of.then(" ORDER BY finished_at, seq LIMIT ?", atMost(o.Limit))
 	return list(ctx, s.core, "read oldest runs", scan, of.text, of.args...)
 }
 
@@ -169,6 +173,25 @@ func (s *Runs) BytesOf(ctx context.Context, teams ...string) (bytes int64, err e
 		bytes += n
 	}
 	return bytes, s.core.explain(ctx, "read size of runs", err)
+}
+
+// BytesByTeam returns how many bytes the runs of each team take.
+func (s *Runs) BytesByTeam(ctx context.Context) (map[string]int64, error) {
+	type total struct {
+		team  string
+		bytes int64
+	}
+	scan := func(row scanner, t *total) error { return row.Scan(&t.team, &t.bytes) }
+	rows, err := list(ctx, s.core, "read sizes of teams", scan, "SELECT team, disk_bytes FROM team_totals")
+	if err != nil {
+		return nil, err
+	}
+	bytes := map[string]int64{}
+	for _, row := range rows {
+		bytes[row.team] = row.bytes
+	}
+	bytes[access.DefaultTeam], err = s.BytesOf(ctx, access.DefaultTeam)
+	return bytes, err
 }
 
 // Live counts the unfinished runs of one unit in one state.

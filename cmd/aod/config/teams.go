@@ -3,6 +3,7 @@ package config
 import (
 	"iter"
 	"maps"
+	"time"
 
 	"gopkg.in/yaml.v3"
 
@@ -16,6 +17,8 @@ type TeamConfig struct {
 	Queued   int   // runs that wait
 	Sessions int   // that aren't closed
 	Storage  int64 // bytes that its runs take
+	// RetentionAge is how long its ended runs are kept; 0: as long as those of all.
+	RetentionAge time.Duration
 	Spending
 }
 
@@ -41,6 +44,12 @@ func (t *TeamConfig) settings() []setting {
 			size{&t.Storage, 0, pib},
 			"0B",
 			"what its runs may take on disk, beyond which new ones are refused; 0 is no bound",
+		},
+		{
+			"retention_age",
+			duration{&t.RetentionAge, 0, 3660 * day},
+			"0s",
+			"how long its ended runs are kept, instead of retention_age; 0 is that",
 		},
 	}
 }
