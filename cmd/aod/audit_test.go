@@ -64,10 +64,13 @@ func TestTheAuditHasWhoDidWhat(t *testing.T) {
 	w.add("ops", access.Admin)
 	w.inTeam("ada", "a", access.Admin)
 	w.inTeam("bob", "b", access.Read)
-	run, going := w.begun("ops", "canary"), w.begun("ops", "wait")
-	testkit.Eventually(w, "one run is over, and one goes on", func() bool {
+	run, last, going := w.begun("ops", "canary"), w.begun("ops", "canary"), w.begun("ops", "wait")
+	testkit.Eventually(w, "two runs are over, and one goes on", func() bool {
 		over, err := w.service.Runs.Get(trusted.Context(w), run)
 		w.must(err)
+		if other, err := w.service.Runs.Get(trusted.Context(w), last); err != nil || other.Outcome == "" {
+			return false
+		}
 		on, err := w.service.Runs.Get(trusted.Context(w), going)
 		return err == nil && over.Outcome != "" && on.State == api.Running
 	})
@@ -98,12 +101,47 @@ func TestTheAuditHasWhoDidWhat(t *testing.T) {
 		{"ops", "POST", "/v1/tokens/new/rotate", `{}`, 200, "token:ops rotate token new"},
 		{"ops", "DELETE", "/v1/tokens/new", "", 200, "token:ops remove token new"},
 		{"ops", "DELETE", "/v1/tokens/new", "", 404, ""},
+		{"ops", "POST", "/v1/runs/" + run + "/rerun", `{}`, 202, "token:ops start run "},
+		{"ops", "POST", "/v1/config/reload", "", 200, "token:ops reload config "},
+		{"ada", "POST", "/v1/config/reload", "", 403, "token:ada post route /v1/config/reload 403 1"},
+		{"ops", "DELETE", "/v1/runs/" + last, "", 200, "token:ops remove run " + last},
+		{"ops", "DELETE", "/v1/runs/" + last, "", 404, ""},
 		{"bob", "POST", "/v1/prune", `{"older_than": "0s"}`, 403, "token:bob post route /v1/prune 403 1"},
 		{"bob", "GET", "/v1/runs/" + run, "", 404, "token:bob get route /v1/runs/:id 404 1"},
 		{"bob", "GET", "/v1/runs/01a1feba-b3df-731f-9394-1f77680bf6ce", "", 404, ""},
 		{"bob", "GET", "/v1/units/a.mine", "", 404, ""},
 		{"bob", "DELETE", "/v1/audit", "", 405, ""},
 		{"", "GET", "/v1/runs", "", 401, "anonymous get route /v1/runs 401 1"},
+		{"bob", "POST", "/v1/runs", `{"unit": "writer", "input": {}}`, 403, "token:bob post route /v1/runs 403 1"},
+		{"bob", "POST", "/v1/runs/" + run + "/cancel", `{}`, 403, "token:bob post route /v1/runs/:id/cancel 403 1"},
+		{"bob", "POST", "/v1/runs/" + run + "/rerun", `{}`, 403, "token:bob post route /v1/runs/:id/rerun 403 1"},
+		{"bob", "DELETE", "/v1/runs/" + run, "", 403, "token:bob delete route /v1/runs/:id 403 1"},
+		{"bob", "PUT", "/v1/units/other", w.archive("other"), 403, "token:bob put route /v1/units/:name 403 1"},
+		{"bob", "DELETE", "/v1/units/writer", "", 403, "token:bob delete route /v1/units/:name 403 1"},
+		{"bob", "POST", "/v1/units/writer/disable", "", 403, "token:bob post route /v1/units/:name/disable 403 1"},
+		{"bob", "POST", "/v1/units/writer/rollback", "", 403, "token:bob post route /v1/units/:name/rollback 403 1"},
+		{"bob", "PUT", "/v1/schedules/mine", schedule, 403, "token:bob put route /v1/schedules/:name 403 1"},
+		{"bob", "DELETE", "/v1/schedules/mine", "", 403, "token:bob delete route /v1/schedules/:name 403 1"},
+		{"bob", "POST", "/v1/schedules/mine/run", "", 403, "token:bob post route /v1/schedules/:name/run 403 1"},
+		{"bob", "POST", "/v1/sessions", `{}`, 403, "token:bob post route /v1/sessions 403 1"},
+		{"bob", "GET", "/v1/tokens", "", 403, "token:bob get route /v1/tokens 403 1"},
+		{"bob", "POST", "/v1/tokens", `{}`, 403, "token:bob post route /v1/tokens 403 1"},
+		{"bob", "DELETE", "/v1/tokens/ops", "", 403, "token:bob delete route /v1/tokens/:name 403 1"},
+		{"bob", "POST", "/v1/tokens/ops/rotate", `{}`, 403, "token:bob post route /v1/tokens/:name/rotate 403 1"},
+		{"bob", "GET", "/v1/audit", "", 403, "token:bob get route /v1/audit 403 1"},
+		{"bob", "GET", "/metrics", "", 403, "token:bob get route /metrics 403 1"},
+		{"bob", "POST", "/v1/config/reload", "", 403, "token:bob post route /v1/config/reload 403 1"},
+		{"bob", "POST", "/execute", `{}`, 403, "token:bob post route /execute 403 1"},
+		{"bob", "POST", "/agents/run/sync", `{}`, 403, "token:bob post route /agents/run/sync 403 1"},
+		{"bob", "GET", "/v1/runs/" + run + "/tree", "", 404, "token:bob get route /v1/runs/:id/tree 404 1"},
+		{"bob", "GET", "/v1/runs/" + run + "/events", "", 404, "token:bob get route /v1/runs/:id/events 404 1"},
+		{"bob", "GET", "/v1/runs/" + run + "/logs", "", 404, "token:bob get route /v1/runs/:id/logs 404 1"},
+		{"bob", "GET", "/v1/runs/" + run + "/steps", "", 404, "token:bob get route /v1/runs/:id/steps 404 1"},
+		{"", "GET", "/v1/units", "", 401, "anonymous get route /v1/units 401 1"},
+		{"", "GET", "/v1/usage", "", 401, "anonymous get route /v1/usage 401 1"},
+		{"", "GET", "/v1/events", "", 401, "anonymous get route /v1/events 401 1"},
+		{"", "GET", "/v1/questions", "", 401, "anonymous get route /v1/questions 401 1"},
+		{"", "GET", "/v1/stats", "", 401, "anonymous get route /v1/stats 401 1"},
 	} {
 		before := w.audited("ops", "")
 		headers := []string{}

@@ -24,6 +24,7 @@ import (
 	"github.com/agent-on-demand/aod/cmd/aod/cli"
 	"github.com/agent-on-demand/aod/cmd/aod/config"
 	"github.com/agent-on-demand/aod/handoff/egress"
+	"github.com/agent-on-demand/aod/handoff/gateway"
 	"github.com/agent-on-demand/aod/internal/access"
 	"github.com/agent-on-demand/aod/internal/testing/testkit"
 	"github.com/agent-on-demand/aod/internal/testing/trusted"
@@ -108,12 +109,15 @@ func newWalledAt(t *testing.T, data string, change func(*config.Config)) *walled
 	engine := enginetest.NewFake(enginetest.WithInit(writes))
 	engine.AddImage(runtime.Image{ID: "sha256:base", Tags: []string{"base:1"}, Cmd: []string{"writer"}, OS: "linux", Arch: "amd64"})
 	logger := slog.New(slog.DiscardHandler)
-	settings := &reloader{now: c, logger: logger}
+	settings := &reloader{now: c, logger: logger, read: func() (*config.Config, error) { return c, nil }}
+	settings.gateway, err = gateway.New(c.Catalog(), gateway.Options{})
+	w.must(err)
 	opts := serviceOptions(settings, home(c))
 	opts.Kinds = kindsOver(container.New(engine, container.Options{Logger: logger}), remote.New(remote.Options{Logger: logger}))
 	opts.Features = featuresOver(featureOptions{door: egress.New(egress.Options{}), pushes: pushesOf(c)})
 	w.service, err = orchestrator.NewService(opts)
 	w.must(err)
+	settings.service = w.service
 	w.tokens = admin.NamedTokens(home(c))
 	w.serve(a, settings)
 	return w
