@@ -29,6 +29,7 @@ import (
 	"github.com/agent-on-demand/aod/orchestrator/feature/models"
 	"github.com/agent-on-demand/aod/orchestrator/kind/container"
 	"github.com/agent-on-demand/aod/orchestrator/kind/remote"
+	"github.com/agent-on-demand/aod/orchestrator/traces"
 	"github.com/agent-on-demand/aod/runtime/docker"
 )
 
@@ -85,7 +86,9 @@ func (a *app) serve(ctx context.Context, c *config.Config, logger *slog.Logger) 
 		return err
 	}
 	defer func() { err = errors.Join(err, stopTracing(ctx)) }()
-	return a.withService(ctx, serving{c, home(c), logger, sourcesOf(c)},
+	known := traces.New()
+	logger = known.Logger(logger)
+	return a.withService(ctx, serving{Config: c, home: home(c), logger: logger, from: sourcesOf(c), traces: known},
 		func(service *orchestrator.Service) error { return a.serveAPI(ctx, service, c, logger) })
 }
 
@@ -95,6 +98,7 @@ type serving struct {
 	home   string
 	logger *slog.Logger
 	from   runflags.Found
+	traces *traces.Runs // nil: the logger doesn't tell them
 }
 
 // sourcesOf are those of a server: its file has them, and the environment's keys are no matter.
@@ -131,6 +135,7 @@ func (a *app) withService(ctx context.Context, s serving, do func(*orchestrator.
 		return err
 	}
 	opts, door := serviceOptions(c, s.home, logger), egress.New(egress.Options{Private: c.EgressExceptions()})
+	opts.Traces = s.traces
 	opts.Kinds = kindsOver(containers, remote.New(remote.Options{Logger: logger, Secrets: from.Secrets, Door: door}))
 	opts.Features = featuresOver(featureOptions{
 		models: models.Models{
