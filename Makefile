@@ -86,8 +86,9 @@ image: build ## build the image aod/server, which holds bin/aod and nothing else
 test: base ## run every test, with the race detector, against the real engine
 	@sh scripts/ensure-cgo.sh
 	@sh scripts/ensure-program.sh chromium chromium "the tests of the page"
-	promtool=$$(sh scripts/unpack-program.sh promtool prometheus) && nginx=$$(sh scripts/unpack-program.sh nginx nginx) && \
-		AOD_TEST_PROMTOOL=$$promtool/promtool AOD_TEST_NGINX=$$nginx/nginx \
+	promtool=$$(sh scripts/unpack-program.sh promtool prometheus) && \
+		nginx=$$(sh scripts/unpack-program.sh nginx nginx) && caddy=$$(sh scripts/unpack-program.sh caddy caddy) && \
+		AOD_TEST_PROMTOOL=$$promtool/promtool AOD_TEST_NGINX=$$nginx/nginx AOD_TEST_CADDY=$$caddy/caddy \
 		AOD_TEST_DOCKER=require sh scripts/count-containers.sh $(CONTAINERS) \
 		$(GO) test $(RACE) -vet=off -p $(SLOTS) -parallel $(ATONCE) -shuffle=on -timeout 2h ./...
 	$(GO) test -C tools/bench $(RACE) -vet=off -shuffle=on ./...
