@@ -45,8 +45,8 @@ func New(svc *orchestrator.Service, opts Options) (*API, error) {
 	e.HTTPErrorHandler = answerer{log, known}.answer
 	refused, figures := refusals{svc.Audit, known}, newFigures(known, auth.streams)
 	opts.Metrics = figures.beside(opts.Metrics, opts.Collectors)
-	e.Use(figures.counted, log.record, refused.counted, recovered, newGuard(opts, known).guarded, auth.authorized, bounds.counted,
-		bounds.sized, bounds.bounded)
+	e.Use(figures.counted, log.record, refused.counted, recovered, newGuard(opts, known).guarded, auth.authorized,
+		bounds.counted, bounds.sized, bounds.bounded)
 	known.serve(newHandlers(svc, opts).table())
 	for _, m := range opts.Mounts {
 		known.mount(m, log)

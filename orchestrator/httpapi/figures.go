@@ -24,8 +24,8 @@ func newFigures(known *routes, streams *httpwire.Streams) figures {
 	return figures{
 		requests: metrics.Counter("aod_http_requests_total", "Requests that were answered.", "route", "method",
 			"status"),
-		took: metrics.Histogram("aod_http_request_duration_seconds", "From a request to the end of its answer.", "route",
-			"method"),
+		took: metrics.Histogram("aod_http_request_duration_seconds", "From a request to the end of its answer.",
+			"route", "method"),
 		streams: prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "aod_streams_open", Help: "Answers without an end of their own that are open.",
 		}, func() float64 { return float64(streams.Open()) }),

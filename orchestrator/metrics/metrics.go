@@ -57,8 +57,8 @@ func (m *Metrics) Registry(
 	current func(context.Context) (Figures, error), others ...prometheus.Collector,
 ) *prometheus.Registry {
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(m.runs, m.retries, m.refusals, m.total, m.queued, m.program, m.nodes.ends, m.ofTeams, moment{current},
-		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	registry.MustRegister(m.runs, m.retries, m.refusals, m.total, m.queued, m.program, m.nodes.ends, m.ofTeams,
+		moment{current}, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	registry.MustRegister(others...)
 	return registry
 }
