@@ -86,7 +86,10 @@ image: build ## build the image aod/server, which holds bin/aod and nothing else
 test: base ## run every test, with the race detector, against the real engine
 	@sh scripts/ensure-cgo.sh
 	@sh scripts/ensure-program.sh chromium chromium "the tests of the page"
-	AOD_TEST_DOCKER=require sh scripts/count-containers.sh $(CONTAINERS) \
+	promtool=$$(sh scripts/unpack-program.sh promtool prometheus) && \
+		nginx=$$(sh scripts/unpack-program.sh nginx nginx) && caddy=$$(sh scripts/unpack-program.sh caddy caddy) && \
+		AOD_TEST_PROMTOOL=$$promtool/promtool AOD_TEST_NGINX=$$nginx/nginx AOD_TEST_CADDY=$$caddy/caddy \
+		AOD_TEST_DOCKER=require sh scripts/count-containers.sh $(CONTAINERS) \
 		$(GO) test $(RACE) -vet=off -p $(SLOTS) -parallel $(ATONCE) -shuffle=on -timeout 2h ./...
 	$(GO) test -C tools/bench $(RACE) -vet=off -shuffle=on ./...
 	$(PLAIN) $(GO) test -C tools/sdks -vet=off -shuffle=on ./...
@@ -211,7 +214,7 @@ cuts: base ## cut a server off from its engine 50 times while it has runs, flows
 .PHONY: long
 long: base ## the long forms of tests: each broken unit in its sandboxes, each example on a server, loads, a backup of 10,000 runs
 	AOD_EXAMPLES=1 sh scripts/au-examples.sh
-	path=$$(sh scripts/ensure-prometheus.sh) && AOD_TEST_DOCKER=require AOD_VARIANTS=1 AOD_EXAMPLES=1 AOD_LOAD=500 AOD_RUNS=10000 AOD_DEBIAN=1 PATH="$$path:$$PATH" \
+	path=$$(sh scripts/unpack-program.sh prometheus prometheus) && AOD_TEST_DOCKER=require AOD_VARIANTS=1 AOD_EXAMPLES=1 AOD_LOAD=500 AOD_RUNS=10000 AOD_DEBIAN=1 PATH="$$path:$$PATH" \
 		$(GO) test $(RACE) -v -timeout 60m -run 'InSandboxes|TestRuleBreakers|GiveTheSame|CommandLineAreUnits|CommandLineUsesUnits|TestALoad|TestPagesOf|TestManyStreams|TestTunnels|TestHostileServers|TestManyRunsThrough|TestABurst|TestABackupUnderLoad|TestTheBoard|TestCurlAndGit' ./cmd/aod
 	AOD_TEST_DOCKER=require AOD_BOMBS=20 $(GO) test $(RACE) -v -timeout 60m -run 'Bomb|MemoryHog|ProcessLimit' ./runtime/pid1
 	AOD_TEST_DOCKER=require AOD_SCHEMAS=30000 $(GO) test -run TestLibrary ./sdk

@@ -25,6 +25,7 @@ type Record struct {
 	// the name of the token with which it, or the run that called it, was asked for; "": it has none
 	By          string            `json:"by,omitempty"`
 	Owner       *Owner            `json:"owner,omitempty"`        // nil: of DefaultTeam
+	TraceID     string            `json:"trace_id,omitempty"`     // of OpenTelemetry; "": it is of no trace
 	Metadata    map[string]string `json:"metadata,omitempty"`     // what its client says that it is about
 	Input       json.RawMessage   `json:"input,omitempty"`        // where it is remembered
 	InputMasked bool              `json:"input_masked,omitempty"` // secrets in it are hidden: it can't be given again

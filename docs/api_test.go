@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"net/http"
+	"net/http/httptest"
 	"regexp"
 	"slices"
 	"strings"
@@ -15,6 +17,7 @@ import (
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/handoff/egress"
+	"github.com/agent-on-demand/aod/internal/access"
 	"github.com/agent-on-demand/aod/orchestrator"
 	"github.com/agent-on-demand/aod/orchestrator/feature"
 	"github.com/agent-on-demand/aod/orchestrator/feature/egresses"
@@ -22,7 +25,9 @@ import (
 	"github.com/agent-on-demand/aod/orchestrator/feature/pushes"
 	"github.com/agent-on-demand/aod/orchestrator/feature/schedules"
 	"github.com/agent-on-demand/aod/orchestrator/feature/upstreams"
+	"github.com/agent-on-demand/aod/orchestrator/httpapi"
 	"github.com/agent-on-demand/aod/orchestrator/kind/container"
+	"github.com/agent-on-demand/aod/orchestrator/protocol/mcp"
 	"github.com/agent-on-demand/aod/orchestrator/run"
 	"github.com/agent-on-demand/aod/runtime/enginetest"
 	"github.com/agent-on-demand/aod/schemas"
@@ -178,6 +183,24 @@ func metrics(t *testing.T) []string {
 	var names []string
 	for desc := range descs {
 		if m := regexp.MustCompile(`fqName: "(aod_\w+)"`).FindStringSubmatch(desc.String()); m != nil {
+			names = append(names, m[1])
+		}
+	}
+	return append(names, metricsOfAPI(t, service)...)
+}
+
+// metricsOfAPI are those that the API has beside the service's, once somebody has asked for something.
+func metricsOfAPI(t *testing.T, service *orchestrator.Service) (names []string) {
+	t.Helper()
+	tools := mcp.NewViews(nil, access.ViewOf, mcp.Options{})
+	face, err := httpapi.New(service, httpapi.Options{NoAuth: true, Collectors: tools.Collectors()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{"/healthz", "/metrics"} {
+		answer := httptest.NewRecorder()
+		face.Handler().ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "http://localhost"+path, nil))
+		for _, m := range regexp.MustCompile(`(?m)^# TYPE (aod_\w+) `).FindAllStringSubmatch(answer.Body.String(), -1) {
 			names = append(names, m[1])
 		}
 	}

@@ -3,6 +3,7 @@ package docs_test
 import (
 	"encoding/json"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -10,6 +11,8 @@ import (
 	"testing"
 
 	"gopkg.in/yaml.v3"
+
+	"github.com/agent-on-demand/aod/internal/testing/programtest"
 )
 
 const grafana = "../examples/grafana"
@@ -64,6 +67,18 @@ func TestThePageHasEveryAlert(t *testing.T) {
 			if rule.Expr == "" || !strings.Contains(text, "| `"+rule.Alert+"` |") {
 				t.Errorf("the page doesn't have %s", rule.Alert)
 			}
+		}
+	}
+}
+
+// Prometheus takes the alerts, and they come when they should.
+func TestTheAlertsPassTheirTests(t *testing.T) {
+	promtool := programtest.Find(t, "promtool")
+	for what, want := range map[string]string{"check rules alerts.yml": "SUCCESS: 13 rules found", "test rules alerts_test.yml": "SUCCESS"} {
+		command := exec.CommandContext(t.Context(), promtool, strings.Fields(what)...)
+		command.Dir = grafana
+		if said, err := command.CombinedOutput(); err != nil || !strings.Contains(string(said), want) {
+			t.Errorf("promtool %s: %v, %s", what, err, said)
 		}
 	}
 }

@@ -190,6 +190,7 @@ func (l *loop) newJob(ctx context.Context, asked admission) (*job, error) {
 	r.People, r.Unattended = asked.people, asked.unattended
 	j := l.lead(ctx, r, asked.observe, asked.caller)
 	j.terms = l.termsOf(asked)
+	r.Record.TraceID = traceIDOf(asked.trace)
 	r.Record.MaxRetries, r.Record.TimeoutMS = j.terms.Retries, r.Limits.Timeout.Milliseconds()
 	j.turn = l.sessions.Attach(r, asked.session)
 	j.execution = asked.kind.Execution(r)

@@ -149,6 +149,7 @@ func (l *loop) isLive(id string) bool { return l.jobs.has(id) || l.sessions.Find
 
 func (l *loop) unregister(j *job) {
 	l.jobs.remove(j)
+	l.opts.Traces.End(j.ID)
 	j.eachPart(feature.Part.Close)
 	if l.questions != nil {
 		l.questions.Forget(j.ID)

@@ -44,6 +44,16 @@ func TestARunAsksAModel(t *testing.T) {
 			t.Errorf("there is no %s:\n%s", metric, all)
 		}
 	}
+	for _, metric := range []string{
+		`aod_unit_model_requests_total team=default unit=caller 2`,
+		`aod_unit_model_tokens_total team=default type=input unit=caller 14`,
+		`aod_unit_model_cost_total team=default unit=caller 2e-05`,
+		`aod_team_runs_total outcome=success team=default 1`,
+	} {
+		if all := w.gathered("aod_unit") + w.gathered("aod_team"); !strings.Contains(all, metric+"\n") {
+			t.Errorf("there is no %s:\n%s", metric, all)
+		}
+	}
 	exchange, err := models.ReadExchange(w.service.runPath(id), 1)
 	if err != nil || string(exchange.Request) != asks(1)[0].body() || !strings.Contains(string(exchange.Answer), "Blue, 1.") {
 		t.Errorf("%s %s %v", exchange.Request, exchange.Answer, err)

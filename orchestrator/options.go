@@ -13,6 +13,7 @@ import (
 	"github.com/agent-on-demand/aod/orchestrator/feature"
 	"github.com/agent-on-demand/aod/orchestrator/quotas"
 	"github.com/agent-on-demand/aod/orchestrator/run"
+	"github.com/agent-on-demand/aod/orchestrator/traces"
 	"github.com/agent-on-demand/aod/orchestrator/units"
 	"github.com/agent-on-demand/aod/runtime"
 )
@@ -51,6 +52,8 @@ type Options struct {
 	RetentionSize int64         // of all that is kept of finished runs, in bytes; 0 is no bound
 	SweepInterval time.Duration // default 10 minutes
 	AuditAge      time.Duration // of what is in the audit; default 400 days
+
+	Traces *traces.Runs // are told of which trace each run is; nil: nobody wants to know
 
 	AroundCommit func(commit func() error) error // of a test: see store.Options
 

@@ -32,12 +32,25 @@ func traceParentOf(ctx context.Context) string {
 	return carrier.Get("traceparent")
 }
 
+// traceIDOf returns the trace of a trace context, "" for none.
+func traceIDOf(traceParent string) string {
+	is := trace.SpanContextFromContext(withRemoteParent(context.Background(), traceParent))
+	if !is.HasTraceID() {
+		return ""
+	}
+	return is.TraceID().String()
+}
+
 // startSpan starts the span of the run, below the one of its caller. The runs that it calls
 // get theirs below it.
 func (j *job) startSpan() (context.Context, trace.Span) {
 	ctx, span := tracer.Start(withRemoteParent(j.life, j.terms.TraceParent), "run",
 		trace.WithAttributes(attribute.String("aod.run", j.ID), attribute.String("aod.unit", j.Record.Unit)))
 	j.traceParent = traceParentOf(ctx)
+	if is := span.SpanContext(); is.HasTraceID() {
+		j.Record.TraceID = is.TraceID().String()
+	}
+	j.loop.opts.Traces.Begin(j.ID, j.Record.TraceID)
 	return ctx, span
 }
 

@@ -105,7 +105,8 @@ func (a *app) ownUnits(
 	}
 	for n := 1; ; n++ { // each client starts a command of its own
 		held := false
-		err := a.withService(ctx, serving{c, filepath.Join(c.Data, "mcp", strconv.Itoa(n)), logger, from},
+		home := filepath.Join(c.Data, "mcp", strconv.Itoa(n))
+		err := a.withService(ctx, serving{Config: c, home: home, logger: logger, from: from},
 			func(service *orchestrator.Service, _ *reloader) error {
 				held = true
 				return serve(service)

@@ -19,7 +19,7 @@ func findPrometheus(t *testing.T) string {
 	t.Helper()
 	program, err := exec.LookPath("prometheus")
 	if err != nil {
-		t.Skipf("no Prometheus is installed, and `make long` fetches Debian's: %v", err)
+		t.Skipf("no Prometheus is installed, and `make long` unpacks Debian's: %v", err)
 	}
 	return program
 }
@@ -94,7 +94,8 @@ type sample struct {
 	Value  [2]any
 }
 
-// await returns the first answer to a query that has something in it but zeros.
+// await returns the first answer to a query that has something in it but zeros, unless there may be
+// none: sessions with agents, and builds of images that an earlier test has left.
 func (p *prometheus) await(query string) string {
 	p.t.Helper()
 	var found string
@@ -107,7 +108,7 @@ func (p *prometheus) await(query string) string {
 		for _, s := range data.Result {
 			text, _ := s.Value[1].(string)
 			n, err := strconv.ParseFloat(text, 64)
-			any = any || err == nil && (n > 0 || strings.HasSuffix(query, "== 0"))
+			any = any || err == nil && (n > 0 || strings.HasSuffix(query, "== 0") || strings.Contains(query, "aod_sessions_open") || strings.Contains(query, "aod_builds_total"))
 		}
 		raw, _ := json.Marshal(data.Result)
 		found = string(raw)
@@ -135,7 +136,7 @@ func (p *prometheus) judgeRules() {
 			p.t.Logf("alert %s is %s", rule.Name, rule.State)
 		}
 	}
-	if rules < 9 {
+	if rules < 13 {
 		p.t.Errorf("there are %d rules", rules)
 	}
 }

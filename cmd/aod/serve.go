@@ -28,6 +28,7 @@ import (
 	"github.com/agent-on-demand/aod/orchestrator/feature/models"
 	"github.com/agent-on-demand/aod/orchestrator/kind/container"
 	"github.com/agent-on-demand/aod/orchestrator/kind/remote"
+	"github.com/agent-on-demand/aod/orchestrator/traces"
 	"github.com/agent-on-demand/aod/runtime/docker"
 )
 
@@ -68,7 +69,7 @@ func home(c *config.Config) string { return filepath.Join(c.Data, "server") }
 // an error that ends the server is a line of the log.
 func (a *app) serveLogged(ctx context.Context, c *config.Config, read func() (*config.Config, error)) error {
 	logger := cli.NewLogger(a.env.Err, c.LogFormat, c.LogLevel)
-	err := a.serve(ctx, serving{c, home(c), logger, sourcesOf(c)}, read)
+	err := a.serve(ctx, serving{Config: c, home: home(c), logger: logger, from: sourcesOf(c)}, read)
 	if err == nil || c.LogFormat != cli.LogJSON {
 		return err
 	}
@@ -85,6 +86,8 @@ func (a *app) serve(ctx context.Context, s serving, read func() (*config.Config,
 		return err
 	}
 	defer func() { err = errors.Join(err, stopTracing(ctx)) }()
+	s.traces = traces.New()
+	s.logger = s.traces.Logger(s.logger)
 	return a.withService(ctx, s, func(service *orchestrator.Service, settings *reloader) error {
 		settings.read = read
 		defer settings.onSignal(ctx)()
@@ -98,6 +101,7 @@ type serving struct {
 	home   string
 	logger *slog.Logger
 	from   runflags.Found
+	traces *traces.Runs // nil: the logger doesn't tell them
 }
 
 // sourcesOf are those of a server: its file has them, and the environment's keys are no matter.
@@ -137,6 +141,7 @@ func (a *app) withService(
 	}
 	settings := &reloader{gateway: gw, logger: logger, now: c}
 	opts, door := serviceOptions(settings, s.home), egress.New(egress.Options{Private: c.EgressExceptions()})
+	opts.Traces = s.traces
 	opts.Kinds = kindsOver(containers, remote.New(remote.Options{Logger: logger, Secrets: from.Secrets, Door: door}))
 	opts.Features = featuresOver(featureOptions{
 		models: models.Models{

@@ -194,10 +194,10 @@ func TestA2AIsServedOverTLS(t *testing.T) {
 	}
 }
 
-// newPair makes the certificate of a directory that is new.
-func newPair(t *testing.T) (certs.Pair, certs.Pin) {
+// newPair makes the certificate of a directory that is new, for this machine and further names.
+func newPair(t *testing.T, names ...string) (certs.Pair, certs.Pin) {
 	t.Helper()
-	pair, err := certs.Self(filepath.Join(t.TempDir(), "tls"), []string{"localhost", "127.0.0.1"})
+	pair, err := certs.Self(filepath.Join(t.TempDir(), "tls"), append([]string{"localhost", "127.0.0.1"}, names...))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -176,7 +176,7 @@ func (a *app) newAPI(
 		Origins:     c.Origins,
 		UploadBytes: c.UploadLimit, PayloadBytes: c.PayloadLimit, Memory: service.Memory(), FileRoots: c.FileRoots,
 		ExecuteProblems: c.ExecuteErrors == config.AsProblem, NoPage: !hasPage, Reload: settings.reload,
-		Logger: logger, Version: versionText(), Metrics: service.Metrics(),
+		Logger: logger, Version: versionText(), Metrics: service.Metrics(), Collectors: tools.Collectors(),
 	}
 	if c.A2A.Enabled {
 		//nolint:gocritic // it isn't made yet

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -16,6 +17,8 @@ import (
 	collector "go.opentelemetry.io/proto/otlp/collector/trace/v1"
 	otlp "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/protobuf/proto"
+
+	"github.com/agent-on-demand/aod/client"
 )
 
 // spans are what a server has exported, by id.
@@ -92,10 +95,11 @@ func TestATraceIsTheTreeOfCalls(t *testing.T) {
 	s.addCaller("broken", "exit 3")
 	s.start()
 	root := s.call("link", `{"n":2,"ticks":0}`)
-	broken := s.call("broken", `{}`)
+	broken, asked := s.call("broken", `{}`), s.traced("broken", theirTrace)
 	s.await(root)
 	s.await(broken)
-	links := s.links(root)
+	s.await(asked)
+	links, records := s.links(root), s.records()
 	s.signal(syscall.SIGTERM) // its last spans leave with it
 	s.exitCode()
 	collected.mu.Lock()
@@ -123,10 +127,59 @@ func TestATraceIsTheTreeOfCalls(t *testing.T) {
 		if len(span.ParentSpanId) == 0 && span.Name != "run" {
 			t.Errorf("span %s %q is below nothing", id, span.Name)
 		}
-	}
-	for line := range strings.Lines(s.log()) {
-		if !json.Valid([]byte(line)) {
-			t.Errorf("a line of the log isn't JSON: %s", line)
+		if anyID.MatchString(span.Name) {
+			t.Errorf("the name of a span has an id: %q", span.Name)
 		}
+	}
+	traceOf := map[string]string{}
+	for id, record := range records {
+		traceOf[id] = hex.EncodeToString(collected.runOf(t, id).TraceId)
+		if record.TraceID != traceOf[id] {
+			t.Errorf("the record of %s has the trace %q, not %q", id, record.TraceID, traceOf[id])
+		}
+	}
+	if traceOf[asked] != theirTrace || traceOf[links[1]] != traceOf[root] || traceOf[root] == traceOf[broken] {
+		t.Errorf("traces %v", traceOf)
+	}
+	s.logsTraces(traceOf)
+}
+
+// anyID is a part of a name that tells one thing from others of its kind: of a container, a run or an image.
+var anyID = regexp.MustCompile(`[0-9a-f]{12}|[0-9a-f]{8}-[0-9a-f]{4}`)
+
+// theirTrace is the trace of a client.
+const theirTrace = "0af7651916cd43dd8448eb211c80319c"
+
+// traced has a run accepted for a client that has a trace.
+func (s *server) traced(unit, trace string) string {
+	s.t.Helper()
+	record, err := s.client.Runs.Submit(s.t.Context(), client.Submission{Unit: unit, Input: json.RawMessage(`{}`), TraceParent: "00-" + trace + "-b7ad6b7169203331-01"})
+	if err != nil || record.TraceID != trace {
+		s.t.Fatalf("%q, %v", record.TraceID, err)
+	}
+	return record.ID
+}
+
+// logsTraces finds that lines about runs have their traces, and those about requests that of their client.
+func (s *server) logsTraces(traceOf map[string]string) {
+	s.t.Helper()
+	ends, requests := 0, 0
+	for text := range strings.Lines(s.log()) {
+		var line struct{ Msg, Run, Trace string }
+		if err := json.Unmarshal([]byte(text), &line); err != nil {
+			s.t.Errorf("a line of the log isn't JSON: %s", text)
+		}
+		switch {
+		case line.Msg == "run finished":
+			ends++
+			if line.Trace == "" || line.Trace != traceOf[line.Run] {
+				s.t.Errorf("not of the trace %s: %s", traceOf[line.Run], text)
+			}
+		case line.Msg == "request" && line.Trace == theirTrace:
+			requests++
+		}
+	}
+	if ends != len(traceOf) || requests != 1 {
+		s.t.Errorf("%d lines of ends, %d of requests in a trace", ends, requests)
 	}
 }

@@ -74,7 +74,7 @@ func Write(ctx context.Context, home string, to Target, version string) (report 
 	if err := to.free(); err != nil {
 		return report, err
 	}
-	snapshot := filepath.Join(w.dir, layout.Database)
+	began, snapshot := time.Now(), filepath.Join(w.dir, layout.Database)
 	if err := store.Snapshot(ctx, filepath.Join(home, layout.Database), snapshot); err != nil {
 		return report, err
 	}
@@ -84,8 +84,23 @@ func Write(ctx context.Context, home string, to Target, version string) (report 
 	if err := to.free(); err != nil { // somebody may have put something there meanwhile
 		return report, err
 	}
-	return report, writeFault(errors.Join(os.Rename(filepath.Join(w.dir, archiveName), to.File),
+	err = writeFault(errors.Join(os.Rename(filepath.Join(w.dir, archiveName), to.File),
 		safefs.Sync(filepath.Dir(to.File))))
+	if err != nil {
+		return report, err
+	}
+	return report, note(home, began)
+}
+
+// note has the home know when its last backup was begun, which has what it had then.
+func note(home string, at time.Time) error {
+	text := at.UTC().Format(time.RFC3339) + "\n"
+	err := safefs.Replace(filepath.Join(home, layout.BackedUp), []byte(text), safefs.ReplaceOptions{Mode: 0o644})
+	if err != nil {
+		return fault.Wrap(fault.Unavailable, err, "the backup is whole, and its time can't be noted in %q", home).
+			WithHint("the data directory has to be writable for whoever makes its backups")
+	}
+	return nil
 }
 
 // free returns an Exists fault where something has the name that may not be replaced.

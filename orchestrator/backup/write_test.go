@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/agent-on-demand/aod/internal/testing/testkit"
 	"github.com/agent-on-demand/aod/internal/testing/trusted"
 
 	"github.com/google/go-cmp/cmp"
@@ -90,6 +91,10 @@ func TestWhatIsKeptOfARun(t *testing.T) {
 	report, err := Write(trusted.Context(t), home, Target{File: file, Replace: true}, "test")
 	if err != nil || report.Runs != 4 {
 		t.Fatalf("%+v, %v", report, err)
+	}
+	noted, err := time.Parse(time.RFC3339, strings.TrimSpace(string(bytesOf(t, filepath.Join(home, layout.BackedUp)))))
+	if age := time.Since(noted); err != nil || age < 0 || age > testkit.Patience {
+		t.Errorf("the home was backed up at %v, %v", noted, err)
 	}
 	names := namesIn(t, file)
 	kept := []string{"artifacts/f", "base.json", "base/d", "input/a", "log.jsonl", "models.jsonl", "state/c"}

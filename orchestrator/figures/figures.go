@@ -7,6 +7,7 @@ package figures
 
 import (
 	"context"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -73,7 +74,51 @@ func (f *Figures) Now(ctx context.Context) (metrics.Figures, error) {
 	if err != nil {
 		return metrics.Figures{}, err
 	}
-	return metrics.Figures{Version: f.opts.Version, Stats: stats, Pool: pool}, nil
+	now := metrics.Figures{
+		Version: f.opts.Version, Stats: stats, Pool: pool, DatabaseBytes: f.Database(), BackedUp: f.backedUp(),
+	}
+	now.Teams, err = f.ofTeams(ctx)
+	return now, err
+}
+
+// ofTeams are the figures of the teams that there are, and of those that have something open, by name.
+func (f *Figures) ofTeams(ctx context.Context) ([]metrics.Team, error) {
+	at := time.Now()
+	asked, err := f.opts.Store.Questions.OpenByTeam(ctx, at)
+	if err != nil {
+		return nil, err
+	}
+	byName := map[string]metrics.Team{access.DefaultTeam: {}}
+	if f.opts.Teams != nil {
+		for _, name := range f.opts.Teams() {
+			byName[name] = metrics.Team{}
+		}
+	}
+	for name, open := range f.opts.Sessions.OpenByTeam() {
+		byName[name] = metrics.Team{Sessions: open}
+	}
+	for _, q := range asked {
+		team := byName[q.Team]
+		team.Questions, team.Oldest = q.Count, max(0, at.Sub(q.Oldest))
+		byName[q.Team] = team
+	}
+	teams := make([]metrics.Team, 0, len(byName))
+	for _, name := range slices.Sorted(maps.Keys(byName)) {
+		team := byName[name]
+		team.Name = name
+		teams = append(teams, team)
+	}
+	return teams[:min(len(teams), metrics.MaxTeams)], nil
+}
+
+// backedUp returns when the last backup of the home was made; the zero time: none was, or it isn't known.
+func (f *Figures) backedUp() time.Time {
+	raw, err := os.ReadFile(filepath.Join(f.opts.Home, layout.BackedUp))
+	if err != nil {
+		return time.Time{}
+	}
+	at, _ := time.Parse(time.RFC3339, strings.TrimSpace(string(raw))) // what isn't one is none
+	return at
 }
 
 // Whole reports whether the client of ctx may know how the whole server fares: everybody who may look, as long as there

@@ -43,9 +43,10 @@ func New(svc *orchestrator.Service, opts Options) (*API, error) {
 	}
 	log, bounds := requestLog{opts.Logger, known}, bounds{known, opts.Memory, opts.UploadBytes}
 	e.HTTPErrorHandler = answerer{log, known}.answer
-	refused := refusals{svc.Audit, known}
-	e.Use(log.record, refused.counted, recovered, newGuard(opts, known).guarded, auth.authorized, bounds.counted,
-		bounds.sized, bounds.bounded)
+	refused, figures := refusals{svc.Audit, known}, newFigures(known, auth.streams)
+	opts.Metrics = figures.beside(opts.Metrics, opts.Collectors)
+	e.Use(figures.counted, log.record, refused.counted, recovered, newGuard(opts, known).guarded, auth.authorized,
+		bounds.counted, bounds.sized, bounds.bounded)
 	known.serve(newHandlers(svc, opts).table())
 	for _, m := range opts.Mounts {
 		known.mount(m, log)
@@ -114,7 +115,9 @@ type Options struct {
 
 	Logger  *slog.Logger        // nil: nothing is logged
 	Version string              // of the program, for the OpenAPI document; may be empty
-	Metrics prometheus.Gatherer // for GET /metrics; nil: nothing
+	Metrics prometheus.Gatherer // for GET /metrics, beside the API's own; nil: nothing
+	// Collectors are the metrics of the protocols of Mounts.
+	Collectors []prometheus.Collector
 }
 
 const defaultUploadBytes = 256 << 20

@@ -43,6 +43,9 @@ func (l requestLog) access(c echo.Context, took time.Duration) {
 	if run := runOf(c); run != "" {
 		attrs = append(attrs, slog.String("run", run))
 	}
+	if trace := access.OriginOf(c.Request().Context()).Trace; trace != "" {
+		attrs = append(attrs, slog.String("trace", trace))
+	}
 	if token := access.ClientOf(c.Request().Context()); token != "" {
 		attrs = append(attrs, slog.String("token", token))
 	}

@@ -4,8 +4,8 @@
 //	Metrics.Registry  has them scraped, with the Figures of the moment
 //	Recent            remembers which runs ended lately: rates, percentiles, the wait to expect
 //
-// Labels hold names of units, which the operator chose, names of nodes of flows, as many as the
-// counts of nodes bear, and words of AOD. It must not know the store, the queue, nor how a run is
+// Labels hold names of units, which the operator chose, names of teams and of nodes of flows, as many as
+// Names lets through, and words of AOD. It must not know the store, the queue, nor how a run is
 // led.
 //
 // Its Go API may change with every release: see docs/stability.md.
@@ -31,6 +31,8 @@ type Metrics struct {
 	queued   *prometheus.HistogramVec
 	program  *prometheus.HistogramVec
 	nodes    *nodes
+	ofTeams  *prometheus.CounterVec
+	teams    *Names
 }
 
 // New returns metrics that begin at nothing.
@@ -44,6 +46,8 @@ func New() *Metrics {
 		queued:  Histogram("aod_run_queue_seconds", "Waiting for a slot.", "unit"),
 		program: Histogram("aod_run_program_seconds", "From the start of the program to its end.", "unit"),
 		nodes:   newNodes(),
+		ofTeams: Counter("aod_team_runs_total", "Runs of a team that have ended.", "team", "outcome"),
+		teams:   NewNames(MaxTeams),
 	}
 }
 
@@ -53,8 +57,8 @@ func (m *Metrics) Registry(
 	current func(context.Context) (Figures, error), others ...prometheus.Collector,
 ) *prometheus.Registry {
 	registry := prometheus.NewRegistry()
-	registry.MustRegister(m.runs, m.retries, m.refusals, m.total, m.queued, m.program, m.nodes.ends, moment{current},
-		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	registry.MustRegister(m.runs, m.retries, m.refusals, m.total, m.queued, m.program, m.nodes.ends, m.ofTeams,
+		moment{current}, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	registry.MustRegister(others...)
 	return registry
 }
@@ -66,9 +70,15 @@ func Counter(name, help string, labels ...string) *prometheus.CounterVec {
 
 // Histogram returns a histogram of seconds with labels.
 func Histogram(name, help string, labels ...string) *prometheus.HistogramVec {
-	buckets := []float64{.01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300, 1800} // seconds
 	return prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets}, labels)
 }
+
+// Seconds returns a histogram of seconds without labels.
+func Seconds(name, help string) prometheus.Histogram {
+	return prometheus.NewHistogram(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets})
+}
+
+var buckets = []float64{.01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300, 1800} // seconds
 
 // UnitMet begins the counts of a unit at zero. Prometheus sees no increase in one that begins above
 // it, and the first refusals are those that somebody should hear of.
@@ -83,6 +93,7 @@ func (m *Metrics) UnitMet(unit string) {
 // RunEnded counts a run that has its outcome.
 func (m *Metrics) RunEnded(r api.Record) {
 	m.runs.WithLabelValues(r.Unit, string(r.Outcome)).Inc()
+	m.ofTeams.WithLabelValues(m.teams.Label(api.TeamOf(r.Owner)), string(r.Outcome)).Inc()
 	m.total.WithLabelValues(r.Unit).Observe(time.Since(r.CreatedAt).Seconds())
 	m.queued.WithLabelValues(r.Unit).Observe(r.Timings.Queue / 1000)
 	if r.StartedAt != nil {

@@ -16,7 +16,7 @@ type nodes struct {
 	ends *prometheus.CounterVec
 
 	mu    sync.Mutex
-	known map[string]map[string]bool // the labels of nodes, by unit
+	known map[string]*Names // the labels of nodes, by unit
 }
 
 // maxNodeLabels is room for each node of a version, and for the items of each.
@@ -26,7 +26,7 @@ func newNodes() *nodes {
 	return &nodes{
 		ends: Counter("aod_flow_steps_total", "Nodes of flows, and items of their maps, that have ended.", "unit",
 			"node", "outcome"),
-		known: map[string]map[string]bool{},
+		known: map[string]*Names{},
 	}
 }
 
@@ -46,12 +46,8 @@ func (n *nodes) label(unit, address string) string {
 	defer n.mu.Unlock()
 	known := n.known[unit]
 	if known == nil {
-		known = map[string]bool{}
+		known = NewNames(maxNodeLabels)
 		n.known[unit] = known
 	}
-	if !known[name] && len(known) >= maxNodeLabels {
-		return ""
-	}
-	known[name] = true
-	return name
+	return known.Label(name)
 }

@@ -229,6 +229,23 @@ func (s *Questions) List(ctx context.Context, f QuestionFilter) ([]Question, err
 	return paged(ctx, s.core, "list questions", scanQuestion, of.text, of.args...)
 }
 
+// OpenQuestions are the questions of a team's runs that can be answered.
+type OpenQuestions struct {
+	Team   string
+	Count  int
+	Oldest time.Time // when the first of them was asked
+}
+
+// OpenByTeam counts the questions that can be answered at a time, by the teams that have any.
+func (s *Questions) OpenByTeam(ctx context.Context, at time.Time) ([]OpenQuestions, error) {
+	where := QuestionFilter{At: at}.where()
+	of := where.of("SELECT runs.team, count(*), min(asked_at) FROM questions JOIN runs ON runs.seq = questions.run").
+		then(" GROUP BY runs.team")
+	return list(ctx, s.core, "count open questions", func(row scanner, q *OpenQuestions) error {
+		return row.Scan(&q.Team, &q.Count, stamp{&q.Oldest})
+	}, of.text, of.args...)
+}
+
 const selectQuestion = `SELECT questions.seq, questions.id, runs.id, runs.unit, runs.team, runs.made_by, address,
 	questions.kind, text, show, form, answers, until, asked_at, answered_at, answer, answered_by, closed_at,
 	approvers, runs.finished

@@ -234,3 +234,32 @@ func TestUnitsStaySwitchedOff(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+func TestOpenQuestionsAreCountedByTeam(t *testing.T) {
+	s := open(t)
+	ask := func(team string, n int, at time.Time) (q Question) {
+		r := aRun(n)
+		r.Team = team
+		must(t, s.Runs.Insert(t.Context(), r, Key{}))
+		for i := range 2 {
+			q = aQuestion(r.ID, fmt.Sprint("ask", i))
+			q.AskedAt = at.Add(time.Duration(i) * time.Second)
+			_, err := s.Questions.Open(t.Context(), q)
+			must(t, err)
+		}
+		return q
+	}
+	ask("", 1, epoch.Add(time.Minute))
+	answered := ask("a", 2, epoch)
+	ask("a", 3, epoch.Add(time.Second))
+	must(t, s.Questions.Answer(t.Context(), Key{}, answered.ID, yes, "", epoch.Add(2*time.Second)))
+	got, err := s.Questions.OpenByTeam(t.Context(), epoch.Add(time.Minute))
+	must(t, err)
+	want := []OpenQuestions{{"a", 3, epoch}, {"default", 2, epoch.Add(time.Minute)}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	if late, err := s.Questions.OpenByTeam(t.Context(), epoch.Add(2*time.Hour)); len(late) != 0 || err != nil {
+		t.Errorf("%+v whose time is up, %v", late, err)
+	}
+}

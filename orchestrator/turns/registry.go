@@ -1,6 +1,7 @@
 package turns
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -13,6 +14,7 @@ import (
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/capsule/unit"
+	"github.com/agent-on-demand/aod/internal/access"
 	"github.com/agent-on-demand/aod/internal/pause"
 	"github.com/agent-on-demand/aod/internal/safefs"
 	"github.com/agent-on-demand/aod/orchestrator/run"
@@ -158,6 +160,19 @@ func (r *Registry) OpenOf(ctx context.Context, unit string) (n int) {
 		}
 	}
 	return n
+}
+
+// OpenByTeam counts the sessions that aren't closed, by the teams that have any.
+func (r *Registry) OpenByTeam() map[string]int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	open := map[string]int{}
+	for _, s := range r.known {
+		if !s.row.Closed {
+			open[cmp.Or(s.row.Team, access.DefaultTeam)]++
+		}
+	}
+	return open
 }
 
 // Show returns a stored session as clients see it.

@@ -109,6 +109,7 @@ func newClient(at endpoint, tr *http.Transport) (cli *client.Client, host string
 		dial,
 		client.WithVersionFromEnv(),
 		client.WithAPIVersionNegotiation(),
+		withPlainSpans(),
 	)
 	return cli, host, err
 }

@@ -66,6 +66,16 @@ func (s *Streams) take(client string) error {
 	return nil
 }
 
+// Open counts the streams of all clients.
+func (s *Streams) Open() (n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, open := range s.open {
+		n += open
+	}
+	return n
+}
+
 func (s *Streams) leave(client string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

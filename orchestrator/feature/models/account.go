@@ -75,6 +75,9 @@ func (a *account) Mounts(slot feature.Slot) []capsuleapi.Mount {
 	if models.Gateway == nil {
 		return nil
 	}
+	if len(a.run.Unit.Policy.Models) > 0 {
+		a.figures.ofUnits.met(&a.run.Record)
+	}
 	var once sync.Once
 	var handler http.Handler
 	handlerOf := func(b *handoff.Broker) http.Handler {

@@ -17,6 +17,7 @@ type figures struct {
 	first    *prometheus.HistogramVec
 	cost     *prometheus.CounterVec
 	again    *prometheus.CounterVec
+	ofUnits  unitFigures
 }
 
 func newFigures() *figures {
@@ -33,11 +34,12 @@ func newFigures() *figures {
 			"provider"),
 		again: metrics.Counter("aod_model_retries_total", "Attempts at providers after the first one of a request.",
 			"model", "provider"),
+		ofUnits: newUnitFigures(),
 	}
 }
 
 func (f *figures) collectors() []prometheus.Collector {
-	return []prometheus.Collector{f.requests, f.tokens, f.took, f.first, f.cost, f.again}
+	return append(f.ofUnits.collectors(), f.requests, f.tokens, f.took, f.first, f.cost, f.again)
 }
 
 // asked counts a request for a model, also one that isn't listed. A name that the operator doesn't know

@@ -26,6 +26,7 @@ func (r recorder) Record(e gateway.Exchange) {
 		FirstMS:   run.Milliseconds(e.First), MS: run.Milliseconds(e.Took),
 	}
 	r.figures.asked(told)
+	r.figures.ofUnits.asked(&r.run.Record, &told)
 	if r.spending.lists(told) {
 		r.list(told, e)
 		r.trace(e)

@@ -50,9 +50,10 @@ var (
 // want the same image share one build, which ends with the last of them that is cancelled. It is
 // safe for concurrent use.
 type builds struct {
-	opts  BuildOptions
-	turns *semaphore.Weighted
-	tasks sync.WaitGroup
+	opts    BuildOptions
+	turns   *semaphore.Weighted
+	tasks   sync.WaitGroup
+	figures *buildFigures
 
 	mu      sync.Mutex
 	going   map[string]*sharedBuild // by the image's reference
@@ -61,7 +62,10 @@ type builds struct {
 
 func newBuilds(opts BuildOptions) *builds {
 	opts = opts.withDefaults()
-	return &builds{opts: opts, turns: semaphore.NewWeighted(int64(opts.AtOnce)), going: map[string]*sharedBuild{}}
+	return &builds{
+		opts: opts, turns: semaphore.NewWeighted(int64(opts.AtOnce)), going: map[string]*sharedBuild{},
+		figures: newBuildFigures(),
+	}
 }
 
 // buildFunc builds an image and tells of its steps, one after the other.
@@ -137,15 +141,26 @@ func (b *builds) begin(ctx context.Context, ref string, build buildFunc) *shared
 }
 
 // runBuild waits for the build's turn and builds.
-func (b *builds) runBuild(ctx context.Context, shared *sharedBuild, build buildFunc) (runtime.Image, error) {
-	err := b.await(ctx)
+func (b *builds) runBuild(
+	ctx context.Context, shared *sharedBuild, build buildFunc,
+) (image runtime.Image, err error) {
+	err = b.await(ctx)
 	b.mu.Lock()
 	b.waiting--
 	b.mu.Unlock()
 	if err != nil {
+		b.figures.ended(time.Time{}, context.Cause(ctx), err)
 		return runtime.Image{}, err
 	}
 	defer b.turns.Release(1)
+	turn := time.Now()
+	defer func() { b.figures.ended(turn, context.Cause(ctx), err) }()
+	image, err = b.withinTime(ctx, shared, build)
+	return image, err
+}
+
+// withinTime builds for as long as a build may take.
+func (b *builds) withinTime(ctx context.Context, shared *sharedBuild, build buildFunc) (runtime.Image, error) {
 	ctx, stop := limited(ctx, b.opts.Timeout, errBuildTime)
 	defer stop()
 	image, err := build(ctx, func(event runtime.BuildEvent) { b.tell(shared, event) })

@@ -161,8 +161,10 @@ func (c *Containers) Warmed() api.PoolStats { return c.pool.Stats() }
 // Pool returns the pool of warm sandboxes.
 func (c *Containers) Pool() *pool.Pool { return c.pool }
 
-// Collectors returns the metrics of the pool.
-func (c *Containers) Collectors() []prometheus.Collector { return []prometheus.Collector{c.pool} }
+// Collectors returns the metrics of the pool and of the builds.
+func (c *Containers) Collectors() []prometheus.Collector {
+	return append(c.images.builds.figures.collectors(), c.pool)
+}
 
 // Ready implements run.Sweeper.
 func (c *Containers) Ready(ctx context.Context) error { return c.machine.ready(ctx) }

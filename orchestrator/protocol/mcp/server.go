@@ -191,6 +191,9 @@ func (s *Server) look(ctx context.Context) {
 	}
 }
 
+// sessions counts those over HTTP that go on.
+func (s *Server) sessions() int { return s.doors.visits.open() }
+
 // isHeard reports whether a client would hear of changes.
 func (s *Server) isHeard() bool {
 	for range s.sdk.Sessions() {

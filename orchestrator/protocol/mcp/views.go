@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"sync"
 	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
 )
 
 // View returns a text that tells apart what clients may know of, by the context of a request, and what has another
@@ -92,6 +94,21 @@ func (v *Views) all() (views []*view) {
 		views = append(views, known)
 	}
 	return views
+}
+
+// Collectors returns the metrics of all clients.
+func (v *Views) Collectors() []prometheus.Collector {
+	return []prometheus.Collector{prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "aod_mcp_sessions_open", Help: "Sessions of MCP clients over HTTP that are open.",
+	}, func() float64 { return float64(v.sessions()) })}
+}
+
+// sessions counts those that go on.
+func (v *Views) sessions() (n int) {
+	for _, known := range v.all() {
+		n += known.server.sessions()
+	}
+	return n
 }
 
 // Watch tells clients of changes of the units, until ctx ends. Of names that collide among those that ctx may know of

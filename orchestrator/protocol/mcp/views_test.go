@@ -59,6 +59,14 @@ func TestEachTeamHasItsTools(t *testing.T) {
 	if w := ask(t, v.of("b"), "POST", `{"jsonrpc":"2.0","id":2,"method":"ping"}`, session); w.Code != http.StatusNotFound {
 		t.Errorf("a session of a's for b: %d %s", w.Code, w.Body)
 	}
+	ask(t, v.of("b"), "POST", hello)
+	if n := v.sessions(); n != 2 {
+		t.Errorf("%d sessions are open", n)
+	}
+	ask(t, v.of("a"), "DELETE", "", session)
+	if n := v.sessions(); n != 1 {
+		t.Errorf("%d sessions are open after an end", n)
+	}
 	svc.add("a-two", anySchema)
 	for _, own := range v.all() { // as Watch does it, for whoever listens
 		own.server.look(own.in(trusted.Context(t)))

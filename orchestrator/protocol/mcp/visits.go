@@ -88,6 +88,18 @@ func (v *visits) add(id, holder, owner string, deaf func()) {
 	}
 }
 
+// open counts the sessions that go on.
+func (v *visits) open() (n int) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for session := range v.server.Sessions() {
+		if v.byID[session.ID()] != nil {
+			n++
+		}
+	}
+	return n
+}
+
 // close lets go of the sessions. What their clients are asked stays open.
 func (v *visits) close() {
 	v.mu.Lock()
