@@ -130,7 +130,7 @@ func (a *app) newAPI(
 	tokens := admin.NamedTokens(home(c))
 	mounts := append(agentMounts(service, c, logger), httpapi.Mount{Patterns: mcp.Patterns(), Handler: tools})
 	opts := httpapi.Options{
-		Token: token, Tokens: tokens, NoAuth: c.NoAuth, Listen: c.Listen, Hosts: c.Hosts,
+		Token: token, Tokens: tokens, People: issuerOf(c, logger), NoAuth: c.NoAuth, Listen: c.Listen, Hosts: c.Hosts,
 		Origins:     c.Origins,
 		UploadBytes: c.UploadLimit, PayloadBytes: c.PayloadLimit, Memory: service.Memory(), FileRoots: c.FileRoots,
 		ExecuteProblems: c.ExecuteErrors == config.AsProblem, NoPage: !hasPage,

@@ -1,0 +1,43 @@
+package main
+
+import (
+	"log/slog"
+
+	"github.com/agent-on-demand/aod/cmd/aod/config"
+	"github.com/agent-on-demand/aod/internal/access"
+	"github.com/agent-on-demand/aod/internal/issuer"
+	"github.com/agent-on-demand/aod/internal/secrets"
+)
+
+// issuerOf is the issuer that signs people in; nil: none does.
+func issuerOf(c *config.Config, logger *slog.Logger) *issuer.Issuer {
+	o := c.OIDC
+	if o.Issuer == "" {
+		return nil
+	}
+	opts := issuer.Options{
+		URL: o.Issuer, Audience: o.Audience, ClientID: o.ClientID, Scopes: o.LoginScopes, Logger: logger,
+		Claims: issuer.Claims{Team: o.Team, Scope: o.ScopeClaim, Group: o.Group},
+		Rules: issuer.Rules{
+			Known: c.KnownTeams(), Teams: o.Teams, Scopes: map[string][]access.Scope{}, Default: scopesOf(o.DefaultScopes...),
+			Limits: access.Limits{Rate: o.Rate, Runs: o.Runs},
+		},
+	}
+	for value, scopes := range o.Scopes {
+		opts.Rules.Scopes[value] = scopesOf(scopes)
+	}
+	if o.ClientSecret != "" {
+		kept := secrets.Files{Dir: c.Secrets}
+		opts.Secret = func() (secrets.Secret, error) { return kept.Read(o.ClientSecret) }
+	}
+	return issuer.New(opts)
+}
+
+// scopesOf are scopes that the settings have checked.
+func scopesOf(texts ...string) []access.Scope {
+	if len(texts) == 0 {
+		return nil
+	}
+	scopes, _ := access.ParseScopes(texts)
+	return scopes
+}
