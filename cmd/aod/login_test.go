@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"net/http/cookiejar"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -190,6 +191,24 @@ func TestWhoCannotSignInIsToldWhy(t *testing.T) {
 	s := newFakeServer(t)
 	if code, _, told := command(t, t.Context(), "login", "--server", s.URL); code == 0 {
 		t.Errorf("a server without people: %s", told)
+	}
+}
+
+// The page of a server as `aod serve` wires it.
+func TestSomebodySignsInAtThePage(t *testing.T) {
+	l := newLogin(t)
+	jar, err := cookiejar.New(nil)
+	l.must(err)
+	browser := &http.Client{Jar: jar}
+	answer, err := browser.Get(l.url + "/ui/sso?next=units")
+	l.must(err)
+	defer answer.Body.Close()
+	raw, err := io.ReadAll(answer.Body)
+	if err != nil || answer.StatusCode != http.StatusOK || answer.Request.URL.Path != "/ui/units" || !strings.Contains(string(raw), "user:ada") {
+		t.Errorf("it leads to %s: %s %s", answer.Request.URL, answer.Status, raw)
+	}
+	if n := l.at.Count("/auth"); n != 1 {
+		t.Errorf("the issuer was asked %d times", n)
 	}
 }
 

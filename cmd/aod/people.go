@@ -16,7 +16,8 @@ func issuerOf(c *config.Config, logger *slog.Logger) *issuer.Issuer {
 		return nil
 	}
 	opts := issuer.Options{
-		URL: o.Issuer, Audience: o.Audience, ClientID: o.ClientID, Scopes: o.LoginScopes, Logger: logger,
+		URL: o.Issuer, Audience: o.Audience, ClientID: o.ClientID, PageClient: o.PageClient, Scopes: o.LoginScopes,
+		Logger: logger,
 		Claims: issuer.Claims{Team: o.Team, Scope: o.ScopeClaim, Group: o.Group},
 		Rules: issuer.Rules{
 			Known: c.KnownTeams(), Teams: o.Teams, Scopes: map[string][]access.Scope{}, Default: scopesOf(o.DefaultScopes...),

@@ -13,7 +13,7 @@ import (
 func peopled(at *issuertest.Issuer) func(*config.Config) {
 	return func(c *config.Config) {
 		c.OIDC = config.OIDCConfig{
-			Issuer: at.URL, Audience: "aod", ClientID: "aod", LoginScopes: []string{"openid", "offline_access"}, Team: "groups", Group: "groups",
+			Issuer: at.URL, Audience: "aod", ClientID: "aod", PageClient: "aod", LoginScopes: []string{"openid", "offline_access"}, Team: "groups", Group: "groups",
 			ScopeClaim: "groups", Scopes: map[string]string{"a": "read,run,upload,admin", "b": "read,run,upload,admin"},
 		}
 		c.Teams = map[string]config.TeamConfig{"a": {}, "b": {}}

@@ -15,10 +15,14 @@ import (
 	"github.com/agent-on-demand/aod/api/fault"
 )
 
+// offline is the scope by which an issuer gives a refresh token.
+const offline = "offline_access"
+
 // Door is where an issuer lets people in as a client of it.
 type Door struct {
 	config oauth2.Config
 	client *http.Client
+	lasts  bool // a refresh token is wanted
 }
 
 // maxInterval is how many seconds pass at most before it is asked again whether somebody has signed in.
@@ -37,7 +41,9 @@ func FindDoor(ctx context.Context, login api.Login) (*Door, error) {
 	if err != nil {
 		return nil, unanswered(err)
 	}
-	return newDoor(client, says, oauth2.Config{ClientID: login.ClientID, Scopes: login.Scopes}), nil
+	door := newDoor(client, says, oauth2.Config{ClientID: login.ClientID, Scopes: login.Scopes})
+	door.lasts = true
+	return door, nil
 }
 
 func newDoor(client *http.Client, says Says, config oauth2.Config) *Door {
@@ -45,7 +51,7 @@ func newDoor(client *http.Client, says Says, config oauth2.Config) *Door {
 	if config.ClientSecret == "" { // who has none says so, and not by an empty one
 		config.Endpoint.AuthStyle = oauth2.AuthStyleInParams
 	}
-	return &Door{config, client}
+	return &Door{config: config, client: client}
 }
 
 // Close lets go of the connections to the issuer.
@@ -85,8 +91,13 @@ func (d *Door) at(v Visit) *oauth2.Config {
 
 // Address is where a browser begins a visit.
 func (d *Door) Address(v Visit) string {
-	return d.at(v).AuthCodeURL(v.State(), oauth2.S256ChallengeOption(v.verifier()),
-		oauth2.SetAuthURLParam("nonce", v.nonce()), oauth2.AccessTypeOffline)
+	asks := []oauth2.AuthCodeOption{
+		oauth2.S256ChallengeOption(v.verifier()), oauth2.SetAuthURLParam("nonce", v.nonce()),
+	}
+	if d.lasts {
+		asks = append(asks, oauth2.AccessTypeOffline) // as Google has it
+	}
+	return d.at(v).AuthCodeURL(v.State(), asks...)
 }
 
 // Redeem returns what the issuer gives for the code of a visit.

@@ -1,4 +1,5 @@
-// Package issuer takes an issuer of OpenID Connect at its word about people: who bears a token of it.
+// Package issuer takes an issuer of OpenID Connect at its word about people: who bears a token of it, and who has signed
+// in there.
 //
 // The main path, in call order:
 //
@@ -6,6 +7,7 @@
 //	Issuer.now (issuer.go)           what the issuer says of itself: where it is asked, and its keys
 //	known.VerifySignature (keys.go)  one of those has signed the token
 //	Rules.Grant (rules.go)           what a person may do, by the claims about them
+//	Issuer.Begin, Issuer.End (signin.go)  a browser is sent to the issuer, and comes back with a code for tokens
 //
 // Nothing is asked before it is needed. The issuer is hostile only as far as it may be ill: answers are bounded in bytes
 // and time, and however many tokens are wrong, it is asked again only now and then.
@@ -40,13 +42,14 @@ const (
 type Options struct {
 	URL      string // of the issuer, as its tokens have it
 	Audience string // for which a token has to be
-	ClientID string // as which people sign in
-	// Secret returns the secret of that client; nil: it has none.
-	Secret func() (secrets.Secret, error)
-	Scopes []string // that are asked of the issuer when people sign in
-	Claims Claims
-	Rules  Rules
-	Logger *slog.Logger // nil: nothing is logged
+	ClientID string // as which people sign in by a command
+	// PageClient is as which they do at the page, and Secret what it has to show; nil: it has none.
+	PageClient string
+	Secret     func() (secrets.Secret, error)
+	Scopes     []string // that are asked of the issuer when people sign in
+	Claims     Claims
+	Rules      Rules
+	Logger     *slog.Logger // nil: nothing is logged
 }
 
 // Issuer is one that a server takes at its word. It is safe for concurrent use.
@@ -55,6 +58,8 @@ type Issuer struct {
 	client *http.Client
 	logger *slog.Logger
 	last   atomic.Pointer[known] // nil: it hasn't answered yet
+
+	ends chan struct{} // that are going on
 
 	turn chan struct{} // of who asks the issuer, and of what follows
 	next time.Time     // when it may be asked again
@@ -74,7 +79,10 @@ func New(opts Options) *Issuer {
 	if opts.Logger == nil {
 		opts.Logger = slog.New(slog.DiscardHandler)
 	}
-	return &Issuer{opts: opts, client: newClient(opts.URL), logger: opts.Logger, turn: make(chan struct{}, 1)}
+	return &Issuer{
+		opts: opts, client: newClient(opts.URL), logger: opts.Logger, ends: make(chan struct{}, maxEnds),
+		turn: make(chan struct{}, 1),
+	}
 }
 
 // Grant returns what a person may do now. The errors are Unauthorized faults for a person of another issuer, and

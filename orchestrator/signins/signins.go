@@ -23,8 +23,10 @@ import (
 const (
 	lasts     = 12 * time.Hour
 	codeLasts = time.Minute
-	most      = 10_000 // who is signed in at once; beyond that the oldest are signed out
-	mostCodes = 100    // that nobody has used yet
+	// visitLasts is how long somebody may take to sign in at an issuer.
+	visitLasts = 10 * time.Minute
+	most       = 10_000 // who is signed in at once; beyond that the oldest are signed out
+	mostCodes  = 100    // that nobody has used yet
 )
 
 // Digest is the SHA-256 of a token.
@@ -101,21 +103,36 @@ func (g *Registry) name() string { return "aod_" + g.server }
 // Cookie gives a browser a Session's secret, or takes it back by the empty Session. It has no path: it is good at the
 // address that set it and below, whatever stands before that at a proxy. SameSite=Strict would break links in mails.
 func (g *Registry) Cookie(of Session, tls bool) *http.Cookie {
-	c := &http.Cookie{
-		Name: g.name(), Value: of.Secret, Expires: of.ExpiresAt, HttpOnly: true, SameSite: http.SameSiteLaxMode,
-	}
+	return cookie(g.name(), of.Secret, of.ExpiresAt, tls)
+}
+
+func cookie(name, value string, until time.Time, tls bool) *http.Cookie {
+	c := &http.Cookie{Name: name, Value: value, Expires: until, HttpOnly: true, SameSite: http.SameSiteLaxMode}
 	if tls {
 		c.Name, c.Secure = secure+c.Name, true
 	}
-	if of.Secret == "" {
+	if value == "" {
 		c.MaxAge = -1
 	}
 	return c
 }
 
+// visit is after the name of the cookie of a visit.
+const visit = "_visit"
+
+// VisitCookie has a browser keep what it needs when it comes back from an issuer, or takes it back by "".
+func (g *Registry) VisitCookie(value string, tls bool) *http.Cookie {
+	return cookie(g.name()+visit, value, time.Now().Add(visitLasts), tls)
+}
+
+// VisitOf returns what a request's browser has kept for that; "": nothing.
+func (g *Registry) VisitOf(r *http.Request) string { return valueOf(r, g.name()+visit) }
+
 // SecretOf returns the secret that a request's browser has; "": none.
-func (g *Registry) SecretOf(r *http.Request) string {
-	for _, name := range []string{secure + g.name(), g.name()} {
+func (g *Registry) SecretOf(r *http.Request) string { return valueOf(r, g.name()) }
+
+func valueOf(r *http.Request, name string) string {
+	for _, name := range []string{secure + name, name} {
 		if c, err := r.Cookie(name); err == nil {
 			return c.Value
 		}

@@ -46,6 +46,13 @@ func (s *Signins) Get(ctx context.Context, digest []byte) (Signin, error) {
 	return in, s.core.explain(ctx, "find who signed in", err)
 }
 
+// Clear signs everybody out.
+func (s *Signins) Clear(ctx context.Context) error {
+	return s.core.change(ctx, "sign all out", func(ctx context.Context, tx *transaction) error {
+		return tx.exec(ctx, "DELETE FROM signins")
+	})
+}
+
 // Remove signs somebody out. Of a digest that isn't there it does nothing.
 func (s *Signins) Remove(ctx context.Context, digest []byte) error {
 	return s.core.change(ctx, "sign out", func(ctx context.Context, tx *transaction) error {

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/url"
@@ -20,7 +21,8 @@ type OIDCConfig struct {
 	Issuer       string // "": there is none
 	Audience     string
 	ClientID     string // as the audience by default
-	ClientSecret string // the name of a secret; "": the client has none
+	PageClient   string // as the ClientID by default
+	ClientSecret string // the name of a secret of the page's; "": it has none
 	LoginScopes  []string
 	Redirect     string // to the page; "": as the request has it
 
@@ -46,10 +48,14 @@ func (o *OIDCConfig) settings() []setting {
 	return []setting{
 		{"issuer", issuerURL(&o.Issuer), "", "the issuer's address, as the claim iss of its tokens has it; https"},
 		{"audience", plainText(&o.Audience, "audience"), "", "for whom tokens must be: one of the claim aud"},
-		{"client_id", plainText(&o.ClientID, "client"), "", "as which people sign in; the audience by default"},
+		{"client_id", plainText(&o.ClientID, "client"), "", "as which aod login signs in, without a secret; the audience by default"},
+		{
+			"page_client_id", plainText(&o.PageClient, "client"), "",
+			"as which the page signs people in; the client_id by default",
+		},
 		{
 			"client_secret", secretName(&o.ClientSecret), "",
-			"the secret with which the page shows that it is the client, if the issuer wants one; a name, never the secret",
+			"the secret of the page's client, if the issuer wants one: the name of its file, never the secret",
 		},
 		{
 			"login_scopes", plainTexts(&o.LoginScopes, "scopes"), "openid,offline_access",
@@ -95,9 +101,8 @@ func (l *loader) checkOIDC() {
 	if !set {
 		return
 	}
-	if o.ClientID == "" {
-		o.ClientID = o.Audience
-	}
+	o.ClientID = cmp.Or(o.ClientID, o.Audience)
+	o.PageClient = cmp.Or(o.PageClient, o.ClientID)
 	for _, c := range []struct{ key, value string }{{"issuer", o.Issuer}, {"audience", o.Audience}, {"team", o.Team}} {
 		if c.value == "" {
 			l.report(at, "oidc: "+c.key+" is missing", "an issuer needs issuer, audience and team")

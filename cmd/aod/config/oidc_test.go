@@ -25,7 +25,7 @@ oidc:
     default: [approve]
 `})
 	want := OIDCConfig{
-		Issuer: "https://login.example.com/realms/Acme/", Audience: "aod", ClientID: "aod", ClientSecret: "oidc",
+		Issuer: "https://login.example.com/realms/Acme/", Audience: "aod", ClientID: "aod", PageClient: "aod", ClientSecret: "oidc",
 		LoginScopes: []string{"openid", "offline_access"}, Redirect: "https://aod.example.com/x/ui/callback",
 		Team: "groups", Teams: map[string]string{"/aod/research": "research"}, ScopeClaim: "realm_access.roles",
 		Scopes: map[string]string{"aod-admins": "admin", "aod-users": "read,run"}, DefaultScopes: []string{"approve"},

@@ -3,6 +3,7 @@
 package issuertest
 
 import (
+	"cmp"
 	"crypto"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -32,6 +33,7 @@ type Issuer struct {
 	Client string // whose tokens it makes
 	Secret string // that the client has to show; "": none
 	Person Claims // of whoever signs in
+	Nonce  string // of ID tokens, in place of the one that was asked for
 	Lasts  time.Duration
 	Down   bool           // it answers with 500
 	Says   map[string]any // in place of what it says of itself
@@ -235,7 +237,7 @@ func (i *Issuer) token(w http.ResponseWriter, r *http.Request) {
 		sum := sha256.Sum256([]byte(r.PostFormValue("code_verifier")))
 		good = good && asked.Get("redirect_uri") == r.PostFormValue("redirect_uri") &&
 			asked.Get("code_challenge") == base64.RawURLEncoding.EncodeToString(sum[:])
-		claims["nonce"] = asked.Get("nonce")
+		claims["nonce"] = cmp.Or(i.Nonce, asked.Get("nonce"))
 	case "refresh_token":
 		good = i.fresh[r.PostFormValue("refresh_token")]
 		delete(i.fresh, r.PostFormValue("refresh_token"))
