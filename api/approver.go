@@ -45,7 +45,8 @@ func CheckApprovers(approvers []string) error {
 		team, isTeam := strings.CutPrefix(approver, ApprovingTeam)
 		group, isGroup := strings.CutPrefix(approver, ApprovingGroup)
 		switch {
-		case isToken && IsTokenName(token), isTeam && CheckTeam(team) == nil, isGroup && IsGroup(group), IsUser(approver):
+		case isToken && IsTokenName(token), isTeam && CheckTeam(team) == nil:
+		case isGroup && IsGroup(group), IsUser(approver):
 		default:
 			return fault.New(fault.Input, "%s is not an approver", fault.Quote(approver)).
 				WithHint("an approver is token:NAME or team:NAME, as `aod token ls` has them, or user:SUBJECT or " +

@@ -20,8 +20,8 @@ func issuerOf(c *config.Config, logger *slog.Logger) *issuer.Issuer {
 		Logger: logger,
 		Claims: issuer.Claims{Team: o.Team, Scope: o.ScopeClaim, Group: o.Group},
 		Rules: issuer.Rules{
-			Known: c.KnownTeams(), Teams: o.Teams, Scopes: map[string][]access.Scope{}, Default: scopesOf(o.DefaultScopes...),
-			Limits: access.Limits{Rate: o.Rate, Runs: o.Runs},
+			Known: c.KnownTeams(), Teams: o.Teams, Limits: access.Limits{Rate: o.Rate, Runs: o.Runs},
+			Scopes: map[string][]access.Scope{}, Default: scopesOf(o.DefaultScopes...),
 		},
 	}
 	for value, scopes := range o.Scopes {

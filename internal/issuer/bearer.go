@@ -58,7 +58,7 @@ func (i *Issuer) verified(ctx context.Context, token, audience string) (*oidc.ID
 	if err != nil {
 		return nil, refused(err, "it can't be read, or isn't signed by an algorithm that counts")
 	}
-	keys, err := usable(i.now(ctx, has(parsed.Signatures[0].Header.KeyID)))
+	keys, err := i.now(ctx, parsed.Signatures[0].Header.KeyID)
 	if err != nil {
 		return nil, err
 	}

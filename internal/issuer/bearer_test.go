@@ -1,6 +1,7 @@
 package issuer
 
 import (
+	"context"
 	"crypto/rand"
 	"crypto/rsa"
 	"crypto/x509"
@@ -17,6 +18,7 @@ import (
 	"github.com/go-jose/go-jose/v4"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/internal/access"
 	"github.com/agent-on-demand/aod/internal/testing/fuzzbound"
@@ -215,7 +217,7 @@ func TestThePausesGrow(t *testing.T) {
 		asked := 0
 		for range 3600 {
 			before := i.next
-			_, _ = i.now(t.Context(), has(""))
+			_, _ = i.now(t.Context(), "")
 			if i.next != before {
 				asked++
 			}
@@ -281,6 +283,45 @@ func FuzzBearer(f *testing.F) {
 			t.Errorf("%+v, %v", p, err)
 		}
 	})
+}
+
+func FuzzClaims(f *testing.F) {
+	f.Add(`{"a":{"b":["x"]},"a.b":"y"}`, "a.b")
+	fuzzbound.Run(f, func(t *testing.T, text, name string) {
+		var all map[string]any
+		if len(text) > maxToken || json.Unmarshal([]byte(text), &all) != nil {
+			return
+		}
+		for _, value := range valuesOf(all, name) {
+			if !api.IsGroup(value) {
+				t.Errorf("%q", value)
+			}
+		}
+	})
+}
+
+// While the issuer hangs, one asks it, and those who know enough go on.
+func TestNobodyWaitsForAnIssuerThatHangs(t *testing.T) {
+	t.Parallel()
+	at := issuertest.New(t)
+	i := over(at.URL)
+	token := at.Token(nil)
+	_, err := i.Bearer(t.Context(), token)
+	must(t, err)
+	k := *i.last.Load()
+	k.at = time.Now().Add(-keysLast)
+	i.last.Store(&k)
+	i.turn <- struct{}{} // somebody asks
+	_, err = i.Bearer(t.Context(), token)
+	must(t, err)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer cancel()
+	stranger := issuertest.New(t)
+	stranger.Rotate("unknown")
+	if _, err := i.Bearer(ctx, stranger.Token(nil)); err == nil || ctx.Err() == nil {
+		t.Errorf("a key that isn't known isn't waited for: %v", err)
+	}
+	<-i.turn
 }
 
 func FuzzParseKeys(f *testing.F) {

@@ -112,8 +112,8 @@ func (d *Door) Refresh(ctx context.Context, refresh string) (Tokens, error) {
 	return tokensOf(given, err)
 }
 
-// Device signs somebody in who has a browser elsewhere: show tells them where to give which code. It waits for them until
-// ctx ends, or the issuer has enough.
+// Device signs somebody in who has a browser elsewhere: show tells them where to give which code. It waits for them
+// until ctx ends, or the issuer has enough.
 func (d *Door) Device(ctx context.Context, show func(address, code string)) (Tokens, error) {
 	if d.config.Endpoint.DeviceAuthURL == "" {
 		return Tokens{}, fault.New(fault.Unsupported, "the issuer signs nobody in without a browser here").
@@ -144,7 +144,8 @@ func tokensOf(given *oauth2.Token, err error) (Tokens, error) {
 	case errors.Is(err, context.Canceled):
 		return Tokens{}, err
 	case errors.Is(err, context.DeadlineExceeded):
-		return Tokens{}, fault.New(fault.Deadline, "nobody has signed in, or the issuer takes too long").WithHint("try again")
+		return Tokens{}, fault.New(fault.Deadline, "nobody has signed in, or the issuer takes too long").
+			WithHint("try again")
 	case err != nil:
 		return Tokens{}, unanswered(errors.New("it gave no token")) // the error may have what it said
 	}

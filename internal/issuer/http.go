@@ -44,8 +44,9 @@ type bounded struct {
 	plain bool // without TLS, too, if the host is this machine
 }
 
+// RoundTrip implements http.RoundTripper.
 func (b bounded) RoundTrip(r *http.Request) (*http.Response, error) {
-	if r.URL.Scheme != "https" && !(b.plain && httpwire.IsLoopback(r.URL.Hostname())) {
+	if r.URL.Scheme != "https" && (!b.plain || !httpwire.IsLoopback(r.URL.Hostname())) {
 		return nil, errors.New("an issuer must be asked by https")
 	}
 	answer, err := b.next.RoundTrip(r)

@@ -1,5 +1,5 @@
-// Package issuer takes an issuer of OpenID Connect at its word about people: who bears a token of it, and who has signed
-// in there.
+// Package issuer takes an issuer of OpenID Connect at its word about people: who bears a token of it, and who has
+// signed in there.
 //
 // The main path, in call order:
 //
@@ -7,16 +7,20 @@
 //	Issuer.now (issuer.go)           what the issuer says of itself: where it is asked, and its keys
 //	known.VerifySignature (keys.go)  one of those has signed the token
 //	Rules.Grant (rules.go)           what a person may do, by the claims about them
-//	Issuer.Begin, Issuer.End (signin.go)  a browser is sent to the issuer, and comes back with a code for tokens
+//	Issuer.Begin (signin.go)         a browser is sent to the issuer
+//	Issuer.End (signin.go)           it comes back with a code, for which the issuer gives a token
 //
-// Nothing is asked before it is needed. The issuer is hostile only as far as it may be ill: answers are bounded in bytes
-// and time, and however many tokens are wrong, it is asked again only now and then.
+// Nothing is asked before it is needed. Answers are bounded in bytes and time, and however many tokens are wrong, the
+// issuer is asked again only now and then.
 //
 // It must not know requests, nor what a scope protects.
+//
+// Its Go API may change with every release: see docs/stability.md.
 package issuer
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"net/http"
 	"sync/atomic"
@@ -89,7 +93,7 @@ func New(opts Options) *Issuer {
 // Forbidden for one of no team or without a scope.
 func (i *Issuer) Grant(p Person) (grant Grant, err error) {
 	if p.Issuer != i.opts.URL {
-		return grant, fault.New(fault.Unauthorized, "who signed in is of an issuer that this server doesn't know any more").
+		return grant, fault.New(fault.Unauthorized, "this server doesn't know the issuer of this sign-in any more").
 			WithHint("sign in again")
 	}
 	return i.opts.Rules.Grant(p)
@@ -103,46 +107,72 @@ func (i *Issuer) Login() api.Login {
 	}
 }
 
-// now returns what the issuer says of itself, if that is as it is wanted; else it asks, unless it did just now. What
-// there is is returned, then, with the reason for which it isn't newer.
-func (i *Issuer) now(ctx context.Context, wanted func(*known) bool) (*known, error) {
-	if k := i.last.Load(); k != nil && wanted(k) {
+// now returns what the issuer says of itself, with a key of a name, "" any. If it isn't fresh, or has no such key, the
+// issuer is asked, unless it was just now: then what there is is returned, or why there is nothing.
+func (i *Issuer) now(ctx context.Context, key string) (*known, error) {
+	k := i.last.Load()
+	if k.fresh() && k.named(key) {
 		return k, nil
+	}
+	if !i.mayAsk(ctx, k.stands() && k.named(key)) {
+		return i.last.Load().orLost(context.Cause(ctx))
+	}
+	defer func() { <-i.turn }()
+	if k = i.last.Load(); k.fresh() && k.named(key) || time.Now().Before(i.next) { // somebody else has asked
+		return k.orLost(i.lost)
+	}
+	return i.askAgain(ctx)
+}
+
+// mayAsk takes the turn to ask the issuer. Who needn't know doesn't wait for others who ask.
+func (i *Issuer) mayAsk(ctx context.Context, needNot bool) bool {
+	select {
+	case i.turn <- struct{}{}:
+		return true
+	default:
+	}
+	if needNot {
+		return false
 	}
 	select {
 	case i.turn <- struct{}{}:
-		defer func() { <-i.turn }()
+		return true
 	case <-ctx.Done():
-		return nil, context.Cause(ctx)
+		return false
 	}
-	if k := i.last.Load(); k != nil && wanted(k) { // somebody else has asked
-		return k, nil
-	}
-	if time.Now().Before(i.next) {
-		return i.last.Load(), i.lost
-	}
+}
+
+// askAgain asks the issuer, and notes when it may be asked the next time.
+func (i *Issuer) askAgain(ctx context.Context) (*known, error) {
 	k, err := i.ask(context.WithoutCancel(ctx)) // others wait for it, too
 	i.lost = err
 	if err != nil {
 		i.wait = min(max(2*i.wait, askPause), mostPause)
 		i.next = time.Now().Add(i.wait)
-		i.logger.WarnContext(ctx, "issuer of sign-ins doesn't answer", "retry_ms", i.wait.Milliseconds(), fault.LogAttr(err))
-		return i.last.Load(), err
+		i.logger.WarnContext(ctx, "issuer of sign-ins doesn't answer", "retry_ms", i.wait.Milliseconds(),
+			fault.LogAttr(err))
+		return i.last.Load().orLost(err)
 	}
 	i.wait, i.next = 0, time.Now().Add(askPause)
 	i.last.Store(k)
 	return k, nil
 }
 
-// fresh reports whether what is known is still taken as it is.
-func (k *known) fresh() bool { return time.Since(k.at) < keysLast }
+// fresh reports whether what is known is taken as it is.
+func (k *known) fresh() bool { return k != nil && time.Since(k.at) < keysLast }
 
-// usable is what is known, where the issuer may not have answered; or its fault.
-func usable(k *known, err error) (*known, error) {
-	if k == nil || err != nil && time.Since(k.at) >= keysStand {
-		return nil, err
+// stands reports whether what is known is taken where the issuer doesn't answer.
+func (k *known) stands() bool { return k != nil && time.Since(k.at) < keysStand }
+
+// orLost is what is known, or else why it isn't.
+func (k *known) orLost(err error) (*known, error) {
+	switch {
+	case k.stands():
+		return k, nil
+	case err == nil:
+		err = unanswered(errors.New("its last answer is too old"))
 	}
-	return k, nil
+	return nil, err
 }
 
 // ask asks the issuer what it says of itself. The error is an Unavailable fault.

@@ -11,7 +11,8 @@ import (
 
 // signed are the algorithms of signatures that count: whoever checks one by them can't make one.
 var signed = []jose.SignatureAlgorithm{
-	jose.RS256, jose.RS384, jose.RS512, jose.ES256, jose.ES384, jose.ES512, jose.PS256, jose.PS384, jose.PS512, jose.EdDSA,
+	jose.RS256, jose.RS384, jose.RS512, jose.PS256, jose.PS384, jose.PS512,
+	jose.ES256, jose.ES384, jose.ES512, jose.EdDSA,
 }
 
 const maxKeys = 100 // of an issuer
@@ -33,11 +34,6 @@ func parseKeys(set keySet) (keys []jose.JSONWebKey, err error) {
 		return nil, fmt.Errorf("keys: %d of %d can be used", len(keys), len(set.Keys))
 	}
 	return keys, nil
-}
-
-// has returns a test of what is known: whether it is fresh, and has a key of a name.
-func has(id string) func(*known) bool {
-	return func(k *known) bool { return k.fresh() && k.named(id) }
 }
 
 // named reports whether there is a key of a name; "": any.

@@ -81,8 +81,7 @@ func (r Rules) Grant(p Person) (Grant, error) {
 	switch {
 	case len(grant.Teams) == 0:
 		return Grant{}, fault.New(fault.Forbidden, "%s is of no team that this server has", name).
-			WithHint("the operator has it: the setting oidc.team names the claim, and `teams` the teams; sign in again " +
-				"after a change")
+			WithHint("the operator's setting oidc.team names the claim, and `teams` the teams; sign in again then")
 	case len(grant.Scopes) == 0:
 		return Grant{}, fault.New(fault.Forbidden, "%s has no scope here", name).
 			WithHint("the operator gives scopes to people by the setting oidc.scopes; sign in again after a change")

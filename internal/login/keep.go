@@ -1,13 +1,15 @@
-// Package login has people sign in at the issuers of servers, and keeps for commands what they got there: a file for each
-// server, which only its owner may read.
+// Package login has people sign in at the issuers of servers, and keeps for commands what they got there: a file for
+// each server, which only its owner may read.
 //
 // The main path, in call order:
 //
-//	ByBrowser, ByDevice (signin.go)  somebody signs in at the issuer that a server has named
-//	Keep.Put (keep.go)               what the issuer gave is kept
-//	Keep.Token (keep.go)             a command has the token; one that is about to end is refreshed, once for all of them
+//	ByBrowser (signin.go)  somebody signs in at the issuer that a server has named
+//	Keep.Put (keep.go)     what the issuer gave is kept
+//	Keep.Token (keep.go)   a command has the token; one that is about to end is refreshed, once for all commands
 //
 // It must not know what the server does with a token.
+//
+// Its Go API may change with every release: see docs/stability.md.
 package login
 
 import (
@@ -60,8 +62,8 @@ type Kept struct {
 	Refresh string    `json:"refresh_token,omitempty"`
 }
 
-// Of is what is to be kept of a sign-in at a server. The error is an Unavailable fault where the issuer gave no token of
-// the kind that the server takes.
+// Of is what is to be kept of a sign-in at a server. The error is an Unavailable fault where the issuer gave no token
+// of the kind that the server takes.
 func Of(server string, at api.Login, given issuer.Tokens) (Kept, error) {
 	k := Kept{Server: server, Login: at, Refresh: given.Refresh}
 	return k, k.take(given)
@@ -122,7 +124,7 @@ func (k Keep) Put(one Kept) error {
 	if err := os.MkdirAll(k.Dir, 0o700); err != nil {
 		return k.unwritable(err)
 	}
-	raw, err := json.Marshal(one)
+	raw, err := json.Marshal(one) //nolint:gosec // the refresh token is what is kept
 	if err == nil {
 		err = safefs.Replace(k.file(one.Server), append(raw, '\n'), safefs.ReplaceOptions{Mode: 0o600, Synced: true})
 	}
@@ -160,9 +162,9 @@ func (k Keep) get(server string) (one Kept, known bool, err error) {
 	return one, normal(one.Server) == normal(server), nil
 }
 
-// Token returns the token with which somebody has signed in at a server, after it was refreshed if it is about to end; ""
-// where nobody has. The error is an Unauthorized fault where they have to sign in again.
-func (k Keep) Token(ctx context.Context, server string) (string, error) {
+// Token returns the token with which somebody has signed in at a server, refreshed if it is about to end; "" where
+// nobody has. The error is an Unauthorized fault where they have to sign in again.
+func (k Keep) Token(ctx context.Context, server string) (token string, err error) {
 	one, known, err := k.get(server)
 	if err != nil || !known {
 		return "", err
@@ -174,13 +176,13 @@ func (k Keep) Token(ctx context.Context, server string) (string, error) {
 	if err != nil {
 		return "", k.unwritable(err)
 	}
-	defer lock.Close()
+	defer func() { err = errors.Join(err, lock.Close()) }()
 	if one, known, err = k.get(server); err != nil || !known || one.lasts(early) { // another command has refreshed it
 		return one.Token, err
 	}
 	err = k.refresh(ctx, &one)
-	if err != nil && one.lasts(0) {
-		return one.Token, nil //nolint:nilerr // it is good for a while
+	if err != nil && one.lasts(0) { // it is good for a while
+		return one.Token, nil
 	}
 	return one.Token, err
 }

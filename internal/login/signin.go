@@ -18,8 +18,8 @@ import (
 // signInTime is how long somebody has to sign in.
 const signInTime = 10 * time.Minute
 
-// ByBrowser has somebody sign in by a browser of this machine, which comes back to a port of it; 0 takes a free one. show
-// is told the address where the browser begins.
+// ByBrowser has somebody sign in by a browser of this machine, which comes back to a port of it; 0 takes a free one.
+// show is told the address where the browser begins.
 func ByBrowser(ctx context.Context, at api.Login, port int, show func(address string)) (issuer.Tokens, error) {
 	door, err := issuer.FindDoor(ctx, at)
 	if err != nil {
@@ -74,7 +74,8 @@ func awaitCode(ctx context.Context, listener net.Listener, state string) (string
 		}
 		one := came{code: query.Get("code")}
 		if one.code == "" {
-			one.err = fault.New(fault.Unauthorized, "the issuer has let nobody in: %s", fault.Quote(query.Get("error"))).
+			one.err = fault.New(fault.Unauthorized, "the issuer has let nobody in: %s",
+				fault.Quote(query.Get("error"))).
 				WithHint("sign in again; invalid_scope is a matter of the operator's setting oidc.login_scopes")
 		}
 		say := "You are signed in. Close this page, and go on in the terminal.\n"
@@ -97,7 +98,7 @@ func awaitCode(ctx context.Context, listener net.Listener, state string) (string
 		defer cancel()
 		_ = server.Shutdown(end) // the browser has its answer, or has had its time
 		_ = server.Close()
-		<-served
+		<-served //nolint:errcheck // it was closed
 	}()
 	select {
 	case one := <-back:

@@ -198,8 +198,8 @@ func (a auth) grantOf(ctx context.Context, token string) (access.Grant, error) {
 	return a.grantOfProof(proof)
 }
 
-// proofOf returns what a token proves: whose it is, if the issuer has made it. One of another kind proves itself, and is
-// looked for later.
+// proofOf returns what a token proves: whose it is, if the issuer has made it. One of another kind proves itself, and
+// is looked for later.
 func (a auth) proofOf(ctx context.Context, token string) (signins.Proof, error) {
 	own := signins.ByToken(token)
 	if a.people == nil || !issuer.IsToken(token) || a.isOwn(own.Token) {

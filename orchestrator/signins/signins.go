@@ -1,6 +1,6 @@
-// Package signins knows who has signed in at the page of a server: with a token, at an issuer of OpenID Connect, or with a
-// code that `aod ui` got for one of those. A browser has a secret in a cookie; what its holder may do is what the token
-// or the person may do at that moment.
+// Package signins knows who has signed in at the page of a server: with a token, at an issuer of OpenID Connect, or
+// with a code that `aod ui` got for one of those. A browser has a secret in a cookie; what its holder may do is what
+// the token or the person may do at that moment.
 //
 // It must not know addresses, nor what a token or a person may do.
 //
@@ -35,7 +35,7 @@ type Digest = [sha256.Size]byte
 // Proof is with what somebody has signed in.
 type Proof struct {
 	Token  Digest
-	Person []byte    // what an issuer has told of them, in the place of a token; never as long as a Digest; nil: a token
+	Person []byte    // what an issuer has told of them, in the place of a token; never as long as that
 	Until  time.Time // when the session ends at the latest; zero: it lasts as long as any
 }
 

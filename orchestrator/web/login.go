@@ -71,7 +71,7 @@ func (p *Page) showDoor(w http.ResponseWriter, r *request, status int, d door) {
 }
 
 func (p *Page) enter(w http.ResponseWriter, r *request, session signins.Session, next string) {
-	http.SetCookie(w, p.svc.Signins.Cookie(session, p.overTLS(r)))
+	http.SetCookie(w, p.svc.Signins.Cookie(session, p.opts.overTLS(r)))
 	redirect(w, "./"+next)
 }
 
@@ -83,8 +83,8 @@ func overTLS(r *request) bool {
 }
 
 // overTLS is overTLS for a page whose address the operator may have said.
-func (p *Page) overTLS(r *request) bool {
-	return overTLS(r) || strings.HasPrefix(p.opts.Redirect, "https:")
+func (o Options) overTLS(r *request) bool {
+	return overTLS(r) || strings.HasPrefix(o.Redirect, "https:")
 }
 
 // logout signs somebody out.
@@ -94,7 +94,7 @@ func (p *Page) logout(w http.ResponseWriter, r *request) error {
 			return err
 		}
 	}
-	http.SetCookie(w, p.svc.Signins.Cookie(signins.Session{}, p.overTLS(r)))
+	http.SetCookie(w, p.svc.Signins.Cookie(signins.Session{}, p.opts.overTLS(r)))
 	redirect(w, "login")
 	return nil
 }

@@ -79,8 +79,6 @@ func New(svc *orchestrator.Service, opts Options) (*Page, error) {
 	p.open("GET /ui/static/{name}", p.assets.serve)
 	p.open("GET /ui/login", p.showLogin)
 	p.open("POST /ui/login", p.login)
-	p.open("GET /ui/sso", p.leave)
-	p.open("GET /ui/callback", p.comeBack)
 	p.open("POST /ui/logout", p.logout)
 	p.open("POST /ui/view", p.keepView)
 	p.read("GET /ui/live", p.live)
@@ -88,7 +86,7 @@ func New(svc *orchestrator.Service, opts Options) (*Page, error) {
 	for _, add := range []func(){
 		runs.addRuns, runs.addRun, runs.addRunLog, flowPages{runs}.addRunFlow, modelPages{runs}.addRunModels,
 		changePages{runs}.addRunChanges, unitPages{p}.addUnits, questionPages{p}.addQuestions, p.addOperations,
-		p.addChat,
+		p.addChat, doorPages{p}.addDoors,
 	} {
 		add()
 	}

@@ -47,7 +47,7 @@ func TestPeopleSignInAtTheirIssuer(t *testing.T) {
 	p.get("/ui/login?next=runs%3Fstate%3Dfailed").wants(t, 200, "Sign in at "+strings.TrimPrefix(at.URL, "http://"), `href="./sso?next=runs%3fstate%3dfailed"`, `name="token"`)
 	began := p.get("/ui/sso?next=runs%3Fstate%3Dfailed").wants(t, 303)
 	kept, to := cookieOf(t, began), began.Header.Get("Location")
-	if !kept.HttpOnly || kept.SameSite != http.SameSiteLaxMode || kept.Path != "" || kept.Expires.Sub(time.Now()) > 11*time.Minute {
+	if !kept.HttpOnly || kept.SameSite != http.SameSiteLaxMode || kept.Path != "" || time.Until(kept.Expires) > 11*time.Minute {
 		t.Errorf("cookie: %v", kept)
 	}
 	if !strings.HasPrefix(to, at.URL+"/auth?") || strings.Contains(to, "offline") || strings.Contains(to, "s3cret") {

@@ -45,8 +45,8 @@ Without a browser on this machine, --device signs in by one elsewhere.`,
 	flags := cmd.Flags()
 	flags.BoolVar(&f.device, "device", false, "sign in by a browser elsewhere, with a code")
 	flags.BoolVar(&f.only, "print", false, "print the address, and open no browser")
-	flags.IntVar(&f.port, "port", 0, "the port of this machine to which the browser comes back, if the issuer wants to "+
-		"know it: http://localhost:PORT/callback; a free one by default")
+	flags.IntVar(&f.port, "port", 0,
+		"the port of this machine to which the browser comes back; a free one by default")
 	return cmd
 }
 
@@ -104,7 +104,7 @@ func enter(ctx context.Context, env *cli.Env, keep login.Keep, one login.Kept) e
 	}
 	env.Note("signed in at %s as %s, in %s", one.Server, me.Identity, strings.Join(me.Teams, ", "))
 	if one.Refresh == "" && !one.Expires.IsZero() {
-		env.Note("it lasts until %s: the issuer gave no refresh token", one.Expires.UTC().Format("2006-01-02 15:04 UTC"))
+		env.Note("it lasts until %s: the issuer gave no refresh token", minute(&one.Expires, ""))
 	}
 	if os.Getenv("AOD_TOKEN") != "" || env.TokenFile != "" {
 		env.Note("AOD_TOKEN or --token-file names another token, which comes before it")

@@ -186,7 +186,7 @@ const refreshTime = 30 * time.Second
 func signedIn(server string) (string, error) {
 	keep, err := login.Default()
 	if err != nil {
-		return "", nil //nolint:nilerr // there is no place for one
+		return "", nil // there is no place for one
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), refreshTime)
 	defer cancel()

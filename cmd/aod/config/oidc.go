@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"net/url"
+	"slices"
 	"strings"
 
 	"gopkg.in/yaml.v3"
@@ -48,7 +50,10 @@ func (o *OIDCConfig) settings() []setting {
 	return []setting{
 		{"issuer", issuerURL(&o.Issuer), "", "the issuer's address, as the claim iss of its tokens has it; https"},
 		{"audience", plainText(&o.Audience, "audience"), "", "for whom tokens must be: one of the claim aud"},
-		{"client_id", plainText(&o.ClientID, "client"), "", "as which aod login signs in, without a secret; the audience by default"},
+		{
+			"client_id", plainText(&o.ClientID, "client"), "",
+			"as which aod login signs in, without a secret; the audience by default",
+		},
 		{
 			"page_client_id", plainText(&o.PageClient, "client"), "",
 			"as which the page signs people in; the client_id by default",
@@ -63,8 +68,8 @@ func (o *OIDCConfig) settings() []setting {
 		},
 		{
 			"redirect", redirectURL(&o.Redirect), "",
-			"the page's address to which the issuer sends browsers back, which ends in /ui/callback; as a request has " +
-				"it by default",
+			"where the issuer sends browsers back to the page: an address that ends in /ui/callback; as a request " +
+				"has it by default",
 		},
 		{"team", plainText(&o.Team, "claim"), "", "the claim that names the team, or a list of teams"},
 		{
@@ -118,10 +123,12 @@ func (l *loader) checkOIDC() {
 	if l.config.NoAuth {
 		l.contradiction("no_auth", oidcKey, "nobody has to sign in", "leave out no_auth, or oidc")
 	}
-	for value, team := range o.Teams {
-		if _, known := l.config.Teams[team]; !known && (team != api.DefaultTeam || len(l.config.Teams) > 0) {
-			l.report(l.config.sources[join(oidcKey, teamsKey)], fmt.Sprintf("oidc.teams: %s is of the team %s, which isn't one of teams",
-				fault.Quote(value), fault.Quote(team)), "add it to the setting teams")
+	known := l.config.KnownTeams()
+	for _, value := range slices.Sorted(maps.Keys(o.Teams)) {
+		if team := o.Teams[value]; !slices.Contains(known, team) {
+			l.report(l.config.sources[join(oidcKey, teamsKey)],
+				fmt.Sprintf("oidc.teams: %s has the team %s, which isn't one of teams", fault.Quote(value), team),
+				"add it to the setting teams")
 		}
 	}
 }
@@ -231,7 +238,9 @@ func scopesByValue(into *map[string]string) mapping {
 	return mapping{
 		into: into, name: "scopes by values",
 		advice: "write values with scopes, such as {aod-users: [read, run], aod-admins: admin}",
-		takes:  func(n *yaml.Node) bool { return n.Kind == yaml.SequenceNode || n.Kind == yaml.ScalarNode && !isNull(n) },
+		takes: func(n *yaml.Node) bool {
+			return n.Kind == yaml.SequenceNode || n.Kind == yaml.ScalarNode && !isNull(n)
+		},
 		check: func(value, scopes string) error {
 			if !api.IsGroup(value) {
 				return fmt.Errorf("%s can't be the value of a claim", fault.Quote(value))

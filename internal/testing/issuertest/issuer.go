@@ -1,5 +1,5 @@
-// Package issuertest is an issuer of OpenID Connect for tests: with keys that change, and people who sign in without being
-// asked.
+// Package issuertest is an issuer of OpenID Connect for tests: with keys that change, and people who sign in without
+// being asked.
 package issuertest
 
 import (
@@ -127,7 +127,8 @@ func (i *Issuer) sign(changes Claims) string {
 			name = n
 		}
 	}
-	return Sign(i.t, jose.SigningKey{Algorithm: algorithmOf(i.signer), Key: jose.JSONWebKey{Key: i.signer, KeyID: name}}, i.Claims(changes))
+	key := jose.JSONWebKey{Key: i.signer, KeyID: name}
+	return Sign(i.t, jose.SigningKey{Algorithm: algorithmOf(i.signer), Key: key}, i.Claims(changes))
 }
 
 func algorithmOf(key crypto.Signer) jose.SignatureAlgorithm {
@@ -204,7 +205,7 @@ func (i *Issuer) signIn(w http.ResponseWriter, r *http.Request) {
 	query.Set("code", code)
 	query.Set("state", asked.Get("state"))
 	back.RawQuery = query.Encode()
-	http.Redirect(w, r, back.String(), http.StatusFound)
+	http.Redirect(w, r, back.String(), http.StatusFound) //nolint:gosec // tests send it where they like
 }
 
 // device lets a device in at once.
@@ -212,7 +213,8 @@ func (i *Issuer) device(w http.ResponseWriter, _ *http.Request) {
 	code := rand.Text()
 	i.codes[code] = url.Values{}
 	answer(w, http.StatusOK, map[string]any{
-		"device_code": code, "user_code": "ABCD-EFGH", "verification_uri": i.URL + "/activate", "expires_in": 60, "interval": 1,
+		"device_code": code, "user_code": "ABCD-EFGH", "verification_uri": i.URL + "/activate", "expires_in": 60,
+		"interval": 1,
 	})
 }
 
@@ -251,8 +253,8 @@ func (i *Issuer) token(w http.ResponseWriter, r *http.Request) {
 	next := rand.Text()
 	i.fresh[next] = true
 	answer(w, http.StatusOK, map[string]any{
-		"access_token": i.sign(Claims{"at": rand.Text()}), "id_token": i.sign(claims), "refresh_token": next, "token_type": "Bearer",
-		"expires_in": int(i.Lasts.Seconds()),
+		"access_token": i.sign(Claims{"at": rand.Text()}), "id_token": i.sign(claims), "refresh_token": next,
+		"token_type": "Bearer", "expires_in": int(i.Lasts.Seconds()),
 	})
 }
 
