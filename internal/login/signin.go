@@ -69,7 +69,7 @@ func awaitCode(ctx context.Context, listener net.Listener, state string) (string
 	mux.HandleFunc("GET /callback", func(w http.ResponseWriter, r *http.Request) {
 		query := r.URL.Query()
 		if subtle.ConstantTimeCompare([]byte(query.Get("state")), []byte(state)) != 1 {
-			http.Error(w, "This isn't the sign-in that aod waits for.", http.StatusBadRequest)
+			http.Error(w, "This isn't the sign-in that is awaited.", http.StatusBadRequest)
 			return
 		}
 		one := came{code: query.Get("code")}
