@@ -108,7 +108,7 @@ func (i *Issuer) Login() api.Login {
 }
 
 // now returns what the issuer says of itself, with a key of a name, "" any. If it isn't fresh, or has no such key, the
-// issuer is asked, unless it was just now: then what there is is returned, or why there is nothing.
+// issuer is asked, unless it was just now: then it returns what it has, or why it has nothing.
 func (i *Issuer) now(ctx context.Context, key string) (*known, error) {
 	k := i.last.Load()
 	if k.fresh() && k.named(key) {
