@@ -13,7 +13,7 @@ const DefaultTeam = "default"
 // Owner is to whom something belongs. Nobody who asks says so: it goes by the token that a request bears.
 type Owner struct {
 	Team     string `json:"team"`
-	Identity string `json:"identity,omitempty"` // "token:NAME"; "": the server's own token
+	Identity string `json:"identity,omitempty"` // "token:NAME" or "user:SUBJECT"; "": the server's own token
 }
 
 // OwnerOf returns what is shown of the owner that a team and the name of a token are: nil for DefaultTeam, where By
@@ -25,15 +25,37 @@ func OwnerOf(team, token string) *Owner {
 	return &Owner{Team: team, Identity: IdentityOf(token)}
 }
 
-// identityOfToken begins the identity of a token.
-const identityOfToken = "token:"
+// identityOfToken begins the identity of a token, identityOfUser that of a person.
+const (
+	identityOfToken = "token:"
+	identityOfUser  = "user:"
+)
 
-// IdentityOf returns the identity of the holder of a token: "" of the server's own, which has no name.
-func IdentityOf(token string) string {
-	if token == "" {
-		return ""
+// IdentityOf returns the identity of whoever has a name here: of the holder of a token, or of a person, whose name is
+// the identity. "" is the server's own token, which has no name.
+func IdentityOf(name string) string {
+	if name == "" || IsUser(name) {
+		return name
 	}
-	return identityOfToken + token
+	return identityOfToken + name
+}
+
+// maxSubject is how long the subject of a person is, at most (OpenID Connect Core, 2).
+const maxSubject = 255
+
+// UserOf returns the name of the person whom an issuer calls so, and whether it can be one: up to 255 visible
+// characters of ASCII.
+func UserOf(subject string) (name string, ok bool) {
+	ok = subject != "" && len(subject) <= maxSubject &&
+		!strings.ContainsFunc(subject, func(r rune) bool { return r <= ' ' || r >= 0x7f })
+	return identityOfUser + subject, ok
+}
+
+// IsUser reports whether a name is that of a person: no token's has a colon.
+func IsUser(name string) bool {
+	subject, user := strings.CutPrefix(name, identityOfUser)
+	_, ok := UserOf(subject)
+	return user && ok
 }
 
 // TeamOf returns the team of an owner that is shown.

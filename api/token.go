@@ -41,6 +41,8 @@ type RemovedToken struct {
 // Whoami is what a server knows of who asks.
 type Whoami struct {
 	TokenGrant
-	Identity string `json:"identity,omitempty"` // "token:NAME"; "": the server's own token, or none
-	Version  string `json:"version"`            // of the server
+	// Identity is "token:NAME" or "user:SUBJECT"; "": the server's own token, or none.
+	Identity string   `json:"identity,omitempty"`
+	Groups   []string `json:"groups,omitempty"` // of a person, as questions name their approvers
+	Version  string   `json:"version"`          // of the server
 }

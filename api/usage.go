@@ -7,7 +7,7 @@ import "time"
 type UsageSum struct {
 	Day      string  `json:"day,omitempty"` // 2026-02-21, in UTC: of the end of a run, or of a call of a model
 	Team     string  `json:"team,omitempty"`
-	Identity string  `json:"identity,omitempty"` // "token:NAME"; absent of the server's own
+	Identity string  `json:"identity,omitempty"` // "token:NAME" or "user:SUBJECT"; absent of the server's own
 	Unit     string  `json:"unit,omitempty"`
 	Outcome  Outcome `json:"outcome,omitempty"`
 	Model    string  `json:"model,omitempty"`

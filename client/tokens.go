@@ -51,6 +51,11 @@ func (c Tokens) Remove(ctx context.Context, name, give string) (api.RemovedToken
 	return got[api.RemovedToken](ctx, c.conn, r)
 }
 
+// Login returns where people sign in at the server. No token is needed.
+func (c *Client) Login(ctx context.Context) (api.Login, error) {
+	return got[api.Login](ctx, c.conn, to(http.MethodGet, "login"))
+}
+
 // Whoami returns what the server knows of who asks.
 func (c *Client) Whoami(ctx context.Context) (api.Whoami, error) {
 	return got[api.Whoami](ctx, c.conn, to(http.MethodGet, "whoami"))

@@ -145,6 +145,6 @@ func (a *app) commands() []*cobra.Command {
 		admin.ConfigCommand(env), admin.PoolCommand(env), admin.PruneCommand(env), admin.BackupCommand(env),
 		admin.AuditCommand(env), admin.UsageCommand(env),
 		admin.RestoreCommand(env), admin.TokenCommand(env), admin.SecretCommand(env), admin.PageCommand(env),
-		admin.WhoamiCommand(env),
+		admin.WhoamiCommand(env), admin.LoginCommand(env), admin.LogoutCommand(env),
 	}
 }

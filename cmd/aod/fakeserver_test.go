@@ -246,6 +246,7 @@ func alone(t *testing.T) (work, data string) {
 		t.Setenv(name, "")
 	}
 	t.Setenv("AOD_DATA", data)
+	t.Setenv("XDG_CONFIG_HOME", filepath.Join(work, "config"))
 	return work, data
 }
 

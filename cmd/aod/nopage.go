@@ -7,6 +7,7 @@ import (
 	"log/slog"
 
 	"github.com/agent-on-demand/aod/cmd/aod/config"
+	"github.com/agent-on-demand/aod/internal/issuer"
 	"github.com/agent-on-demand/aod/orchestrator"
 	"github.com/agent-on-demand/aod/orchestrator/httpapi"
 	"github.com/agent-on-demand/aod/orchestrator/signins"
@@ -17,7 +18,8 @@ const hasPage = false
 
 // pageMounts are none: the API says so where the page would be.
 func pageMounts(
-	*orchestrator.Service, *config.Config, func(context.Context, string) (signins.Session, error), *slog.Logger,
+	*orchestrator.Service, *config.Config, *issuer.Issuer, func(context.Context, string) (signins.Session, error),
+	*slog.Logger,
 ) ([]httpapi.Mount, error) {
 	return nil, nil
 }

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 
 	"github.com/agent-on-demand/aod/cmd/aod/config"
+	"github.com/agent-on-demand/aod/internal/issuer"
 	"github.com/agent-on-demand/aod/orchestrator"
 	"github.com/agent-on-demand/aod/orchestrator/httpapi"
 	"github.com/agent-on-demand/aod/orchestrator/signins"
@@ -18,11 +19,12 @@ const hasPage = true
 
 // pageMounts are the addresses of the page, by the scope that they need.
 func pageMounts(
-	service *orchestrator.Service, c *config.Config,
+	service *orchestrator.Service, c *config.Config, people *issuer.Issuer,
 	signIn func(ctx context.Context, token string) (signins.Session, error), logger *slog.Logger,
 ) (mounts []httpapi.Mount, err error) {
 	page, err := web.New(service, web.Options{
-		Version: versionText(), NoAuth: c.NoAuth, SignIn: signIn, Logger: logger,
+		Version: versionText(), NoAuth: c.NoAuth, SignIn: signIn, People: people, Redirect: c.OIDC.Redirect,
+		Logger:      logger,
 		UploadBytes: c.UploadLimit, PayloadBytes: c.PayloadLimit,
 	})
 	if err != nil {

@@ -169,10 +169,10 @@ func (a *app) newAPI(
 	}
 	tools := mcp.NewViews(newMCPService(service, c), access.ViewOf,
 		mcp.Options{Sessions: c.MCPSessions, Version: versionText(), Logger: logger, Spans: true})
-	tokens := admin.NamedTokens(home(c))
+	tokens, people := admin.NamedTokens(home(c)), issuerOf(settings)
 	mounts := append(agentMounts(service, c, logger), httpapi.Mount{Patterns: mcp.Patterns(), Handler: tools})
 	opts := httpapi.Options{
-		Token: token, Tokens: tokens, NoAuth: c.NoAuth, Listen: c.Listen, Hosts: c.Hosts,
+		Token: token, Tokens: tokens, People: people, NoAuth: c.NoAuth, Listen: c.Listen, Hosts: c.Hosts,
 		Origins:     c.Origins,
 		UploadBytes: c.UploadLimit, PayloadBytes: c.PayloadLimit, Memory: service.Memory(), FileRoots: c.FileRoots,
 		ExecuteProblems: c.ExecuteErrors == config.AsProblem, NoPage: !hasPage, Reload: settings.reload,
@@ -188,7 +188,7 @@ func (a *app) newAPI(
 	}
 	//nolint:gocritic // it isn't made yet
 	signIn := func(ctx context.Context, token string) (signins.Session, error) { return made.SignIn(ctx, token) }
-	page, err := pageMounts(service, c, signIn, logger)
+	page, err := pageMounts(service, c, people, signIn, logger)
 	if err != nil {
 		return served{}, nil, err
 	}

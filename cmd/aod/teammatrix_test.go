@@ -72,6 +72,7 @@ var namers = map[string][]named{
 	"get /v1/audit":              {{query: "object={run}"}, {query: "object={unit}"}, {query: "object={schedule}"}},
 	"get /v1/tokens":             nil,
 	"post /v1/tokens":            nil, // a name is taken, whoever has it
+	"get /v1/login":              nil,
 	"get /v1/whoami":             nil,
 	"post /v1/config/reload":     nil,
 	"post /v1/prune":             nil, // see TestATeamPrunesItsOwn

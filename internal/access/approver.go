@@ -7,14 +7,18 @@ import (
 	"github.com/agent-on-demand/aod/api"
 )
 
-// ApproverOf returns as whom the client of a context may be named as an approver, see api.CheckApprovers: as its token,
-// and as each of its teams. Who has the server's own token is nobody's approver.
+// ApproverOf returns as whom the client of a context may be named as an approver, see api.CheckApprovers: as its token
+// or as the person, as each of its teams, and as each of a person's groups. Who has the server's own token is nobody's
+// approver.
 func ApproverOf(ctx context.Context) []string {
 	g := clientOf(ctx).grant
 	if g.Name == "" {
 		return nil
 	}
 	names := []string{api.IdentityOf(g.Name)}
+	for _, group := range g.Groups {
+		names = append(names, api.ApprovingGroup+group)
+	}
 	if g.Guest || g.OfServer() {
 		return names
 	}

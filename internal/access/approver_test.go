@@ -27,6 +27,7 @@ func TestAsWhomAClientMayBeNamed(t *testing.T) {
 		"the same in a team":             {lent, []string{"token:ops"}},
 		"a token of two teams":           {of, []string{"token:ada", "team:a", "team:b"}},
 		"the same in one":                {inB, []string{"token:ada", "team:b"}},
+		"a person":                       {Grant{Name: "user:ada", Scopes: []Scope{Run}, Teams: []string{"a"}, Groups: []string{"/legal"}}, []string{"user:ada", "group:/legal", "team:a"}},
 		"a token without a team":         {Grant{Name: "ci", Scopes: []Scope{Run}}, []string{"token:ci", "team:default"}},
 		"the administrator of one's own": {Grant{Name: "eve", Scopes: []Scope{Admin}, Teams: []string{"a"}}, []string{"token:eve", "team:a"}},
 	} {

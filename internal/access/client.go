@@ -148,7 +148,7 @@ func CheckUnit(ctx context.Context, name string) error {
 	}) {
 		return nil
 	}
-	return fault.New(fault.Forbidden, "the token %q may not use the unit %s", ClientOf(ctx), fault.Quote(name)).
+	return fault.New(fault.Forbidden, "%s may not use the unit %s", clientOf(ctx).grant.who(), fault.Quote(name)).
 		WithHint("it is limited to %s", strings.Join(allowed, ", "))
 }
 

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"log/slog"
 	"os"
@@ -348,5 +349,24 @@ func TestTheTokensOfATeamLeaveRoomForOthers(t *testing.T) {
 	err = tokens.change(func([]Token) ([]Token, error) { return []Token{{Name: strings.Repeat("n", maxFile)}}, nil })
 	if !fault.Is(err, fault.TooLarge) {
 		t.Error("more than can be read:", err)
+	}
+}
+
+// When people asked last is kept beside the tokens: of those who did so last.
+func TestLastUsesOfPeople(t *testing.T) {
+	t.Parallel()
+	u := newUses(filepath.Join(t.TempDir(), "tokens.json"))
+	now := time.Now()
+	for i := range maxUsers + 5 {
+		u.note(fmt.Sprintf("user:%d", i), now.Add(time.Duration(i)*time.Hour))
+	}
+	u.note("gone", now)
+	must(t, u.write(func() ([]Token, error) { return nil, nil }))
+	raw, err := os.ReadFile(u.path)
+	must(t, err)
+	var kept usesDocument
+	must(t, json.Unmarshal(raw, &kept))
+	if _, old := kept.Used["user:4"]; old || len(kept.Used) != maxUsers || kept.Used["user:5"].IsZero() {
+		t.Errorf("%d are kept", len(kept.Used))
 	}
 }

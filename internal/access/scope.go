@@ -2,6 +2,7 @@ package access
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -66,7 +67,7 @@ func namesOfAll() string {
 
 // Grant is what the holder of a token may do.
 type Grant struct {
-	Name   string // of the token
+	Name   string // of the token, or "user:SUBJECT"
 	Scopes []Scope
 	Limits Limits
 	Teams  []string // the first owns what is made; none: DefaultTeam, and with Admin every one
@@ -74,6 +75,15 @@ type Grant struct {
 	Units   []string
 	Expires time.Time // from then on it allows nothing; zero: never
 	Guest   bool      // in a team that isn't its own: see In
+	Groups  []string  // of a person, as questions name their approvers
+}
+
+// who is the holder of a grant in a sentence.
+func (g Grant) who() string {
+	if api.IsUser(g.Name) {
+		return g.Name
+	}
+	return "the token " + strconv.Quote(g.Name)
 }
 
 // OfServer reports whether a grant is for the whole server, not for what some teams have.
@@ -104,7 +114,7 @@ func (g Grant) reach() Reach {
 // is a Forbidden fault.
 func (g Grant) In(team string) (Grant, error) {
 	if api.CheckTeam(team) != nil || !slices.Contains(g.teams(), team) && !g.OfServer() {
-		return Grant{}, fault.New(fault.Forbidden, "the token %q isn't one of the team %s", g.Name, fault.Quote(team)).
+		return Grant{}, fault.New(fault.Forbidden, "%s isn't one of the team %s", g.who(), fault.Quote(team)).
 			WithHint("its teams are %s", strings.Join(g.teams(), ", "))
 	}
 	g.Guest = g.OfServer() // whoever may look into every team is no approver of one by that
@@ -138,8 +148,11 @@ func (g Grant) Allows(scope Scope) error {
 	if scope == Questions {
 		scope = Read
 	}
-	return fault.New(fault.Forbidden, "the token %q lacks the scope %s", g.Name, scope).
-		WithHint("the operator makes one that has it: `aod token add NAME --scope %s`", scope)
+	lacks := fault.New(fault.Forbidden, "%s lacks the scope %s", g.who(), scope)
+	if api.IsUser(g.Name) {
+		return lacks.WithHint("the operator gives it to people by the setting oidc.scopes")
+	}
+	return lacks.WithHint("the operator makes one that has it: `aod token add NAME --scope %s`", scope)
 }
 
 // Holder tells the holders of grants apart: a token that was made again under its name with other

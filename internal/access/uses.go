@@ -4,10 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"log/slog"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/internal/safefs"
 )
@@ -113,7 +116,11 @@ func (u *uses) write(known func() ([]Token, error)) error {
 	return err
 }
 
-// dropped forgets the tokens that there are no more, and returns what is to be written of the others.
+// maxUsers is of how many people it is kept when they asked last.
+const maxUsers = 10_000
+
+// dropped forgets the tokens that there are no more, and people whom others have followed, and returns what is to be
+// written of the others.
 func (u *uses) dropped(all []Token) ([]byte, error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -123,7 +130,17 @@ func (u *uses) dropped(all []Token) ([]byte, error) {
 			kept[t.Name] = at
 		}
 	}
+	for _, name := range u.lastUsers() {
+		kept[name] = u.at[name]
+	}
 	u.at, u.changed = kept, false
 	raw, err := json.MarshalIndent(usesDocument{kept}, "", "  ")
 	return append(raw, '\n'), err
+}
+
+// lastUsers are the people who asked last.
+func (u *uses) lastUsers() []string {
+	users := slices.DeleteFunc(slices.Collect(maps.Keys(u.at)), func(name string) bool { return !api.IsUser(name) })
+	slices.SortFunc(users, func(a, b string) int { return u.at[b].Compare(u.at[a]) })
+	return users[:min(len(users), maxUsers)]
 }

@@ -84,7 +84,8 @@ func unlock(lock *safefs.LockFile) error {
 	return lock.Close()
 }
 
-// checkRestored looks a store through, and counts its runs.
+// checkRestored looks a store through, counts its runs, and signs everybody out who had signed in at its page: they may
+// have been signed out since.
 func checkRestored(ctx context.Context, path string) (runs int64, err error) {
 	if _, err := os.Stat(path); err != nil {
 		return 0, notBackup(err)
@@ -98,7 +99,7 @@ func checkRestored(ctx context.Context, path string) (runs int64, err error) {
 		return 0, fault.Wrap(fault.Input, err, "the database in the backup is damaged").WithHint("use another backup")
 	}
 	totals, err := s.Runs.Totals(ctx)
-	return totals.Runs, err
+	return totals.Runs, errors.Join(err, s.Signins.Clear(ctx))
 }
 
 // takeOver copies what a restored home keeps of the one before.

@@ -16,6 +16,7 @@ import (
 	"github.com/agent-on-demand/aod/capsule/contract"
 	"github.com/agent-on-demand/aod/internal/access"
 	"github.com/agent-on-demand/aod/internal/bytegate"
+	"github.com/agent-on-demand/aod/internal/issuer"
 	"github.com/agent-on-demand/aod/internal/wire/httpwire"
 	"github.com/agent-on-demand/aod/orchestrator"
 )
@@ -89,6 +90,7 @@ func (a *API) Serve(ctx context.Context, listener net.Listener) error {
 type Options struct {
 	Token  string         // that a request must carry, with every scope; "" only with NoAuth
 	Tokens *access.Tokens // further ones, each with its scopes; nil: none
+	People *issuer.Issuer // whose tokens count, too; nil: nobody's
 	NoAuth bool           // every client may do everything
 
 	Listen  string   // HOST:PORT, which a request's Host header may name

@@ -14,23 +14,25 @@ import (
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/internal/access"
 	"github.com/agent-on-demand/aod/internal/bytegate"
+	"github.com/agent-on-demand/aod/internal/issuer"
 	"github.com/agent-on-demand/aod/internal/wire/httpwire"
 	"github.com/agent-on-demand/aod/orchestrator/signins"
 )
 
 // auth knows the server's own token by its digest, so that comparing takes the same time for
-// all, and the named ones.
+// all, the named ones, and people whom an issuer knows.
 type auth struct {
 	none   bool
 	digest [sha256.Size]byte
 	named  *access.Tokens // nil: there are none
+	people *issuer.Issuer // likewise
 }
 
 // everything is what the server's own token allows, and a server that asks for none.
 var everything = access.Grant{Scopes: []access.Scope{access.Admin}}
 
 func newAuth(opts Options) auth {
-	return auth{none: opts.NoAuth, digest: sha256.Sum256([]byte(opts.Token)), named: opts.Tokens}
+	return auth{none: opts.NoAuth, digest: sha256.Sum256([]byte(opts.Token)), named: opts.Tokens, people: opts.People}
 }
 
 // authorizer has requests bear tokens that allow them.
@@ -114,8 +116,8 @@ func (a authorizer) lookOf(c echo.Context, r route) look {
 		return func(ctx context.Context) (access.Grant, error) { return a.grantOfSecret(ctx, secret) }
 	}
 	token := tokenOf(request, a.routes.mountOf(c).TokenHeader)
-	return inTeam(request.Header.Get(teamHeader), func(context.Context) (access.Grant, error) {
-		return a.tokens.grant(token, answer)
+	return inTeam(request.Header.Get(teamHeader), func(ctx context.Context) (access.Grant, error) {
+		return a.tokens.grant(ctx, token, answer)
 	})
 }
 
@@ -138,11 +140,11 @@ func inTeam(team string, of look) look {
 
 // grantOfSecret returns what somebody may do who has signed in.
 func (a authorizer) grantOfSecret(ctx context.Context, secret string) (access.Grant, error) {
-	token, err := a.signins.TokenOf(ctx, secret)
+	proof, err := a.signins.ProofOf(ctx, secret)
 	if err != nil {
 		return access.Grant{}, err
 	}
-	return a.tokens.grantOfDigest(token)
+	return a.tokens.grantOfProof(proof)
 }
 
 // withinRate takes one request of those that the holder of a grant may make in a minute.
@@ -174,13 +176,13 @@ func tokenOf(r *http.Request, header string) string {
 
 // grant returns what the holder of a request's token may do. Where it is none, the answer says what
 // is missing.
-func (a auth) grant(token string, answer http.Header) (access.Grant, error) {
+func (a auth) grant(ctx context.Context, token string, answer http.Header) (access.Grant, error) {
 	if token == "" {
 		answer.Set(echo.HeaderWWWAuthenticate, `Bearer realm="aod"`)
 		return access.Grant{}, fault.New(fault.Unauthorized, "the request bears no token").
 			WithHint("send the header Authorization: Bearer TOKEN")
 	}
-	grant, err := a.grantOf(token)
+	grant, err := a.grantOf(ctx, token)
 	if fault.Is(err, fault.Unauthorized) {
 		answer.Set(echo.HeaderWWWAuthenticate, `Bearer realm="aod", error="invalid_token"`)
 	}
@@ -188,13 +190,46 @@ func (a auth) grant(token string, answer http.Header) (access.Grant, error) {
 }
 
 // grantOf returns what the holder of a token may do.
-func (a auth) grantOf(token string) (access.Grant, error) {
-	return a.grantOfDigest(sha256.Sum256([]byte(token)))
+func (a auth) grantOf(ctx context.Context, token string) (access.Grant, error) {
+	proof, err := a.proofOf(ctx, token)
+	if err != nil {
+		return access.Grant{}, err
+	}
+	return a.grantOfProof(proof)
+}
+
+// proofOf returns what a token proves: whose it is, if the issuer has made it. One of another kind proves itself, and
+// is looked for later.
+func (a auth) proofOf(ctx context.Context, token string) (signins.Proof, error) {
+	own := signins.ByToken(token)
+	if a.people == nil || !issuer.IsToken(token) || a.isOwn(own.Token) {
+		return own, nil
+	}
+	person, err := a.people.Bearer(ctx, token)
+	return signins.Proof{Person: person.Text(), Until: person.Until}, err
+}
+
+// isOwn reports whether a token is the server's own.
+func (a auth) isOwn(token signins.Digest) bool {
+	return subtle.ConstantTimeCompare(token[:], a.digest[:]) == 1
+}
+
+// grantOfProof returns what somebody may do who has a proof.
+func (a auth) grantOfProof(proof signins.Proof) (access.Grant, error) {
+	if proof.Person == nil {
+		return a.grantOfDigest(proof.Token)
+	}
+	person, err := issuer.ParsePerson(proof.Person)
+	if err != nil || a.people == nil {
+		return access.Grant{}, fault.New(fault.Unauthorized, "nobody signs in at this server any more").
+			WithHint("ask its operator for a token")
+	}
+	return a.people.Grant(person)
 }
 
 // grantOfDigest is grantOf for the digest of a token.
 func (a auth) grantOfDigest(token signins.Digest) (access.Grant, error) {
-	if subtle.ConstantTimeCompare(token[:], a.digest[:]) == 1 {
+	if a.isOwn(token) {
 		return everything, nil
 	}
 	if a.named != nil {
@@ -223,7 +258,7 @@ func (a authorizer) call(ctx context.Context, token, team string) (context.Conte
 		return ctx, fault.New(fault.Unauthorized, "the call bears no token").
 			WithHint("send the metadata authorization: Bearer TOKEN")
 	}
-	granted := func(context.Context) (access.Grant, error) { return a.tokens.grantOf(token) }
+	granted := func(ctx context.Context) (access.Grant, error) { return a.tokens.grantOf(ctx, token) }
 	allowed := scoped(inTeam(team, granted), access.Run)
 	grant, err := allowed(ctx)
 	if err != nil {

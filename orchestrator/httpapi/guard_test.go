@@ -61,7 +61,7 @@ func TestWhoMayAsk(t *testing.T) {
 func TestNothingButHealthIsAnsweredWithoutTheToken(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, nil)
-	health := []string{"/health", "/healthz", "/readyz", "/openapi.json"}
+	health := []string{"/health", "/healthz", "/readyz", "/openapi.json", "/v1/login"}
 	asked := 0
 	for _, r := range newHandlers(&orchestrator.Service{}, Options{}).table() {
 		if slices.Contains(health, r.path) {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/internal/access"
+	"github.com/agent-on-demand/aod/internal/issuer"
 	"github.com/agent-on-demand/aod/orchestrator"
 	"github.com/agent-on-demand/aod/orchestrator/protocol/agents"
 	"github.com/agent-on-demand/aod/schemas"
@@ -172,6 +173,7 @@ func TestEveryRouteAnswersAsDocumented(t *testing.T) {
 			return api.A2AStatus{Units: []string{}, Bindings: []string{"JSONRPC"}, Versions: []string{"1.0"}, Tasks: tasks}, nil
 		}
 		o.Tokens = access.NewTokens(filepath.Join(t.TempDir(), "tokens.json"))
+		o.People = issuer.New(issuer.Options{URL: "https://issuer.example", Scopes: []string{"openid"}})
 	})
 	s.addSizer()
 	record := s.run(`{"do":"files","say":"x"}`)
@@ -227,6 +229,7 @@ func TestEveryRouteAnswersAsDocumented(t *testing.T) {
 		{"GET", "/v1/quotas", "", nil},
 		{"GET", "/v1/audit?limit=1000", "", nil},
 		{"POST", "/v1/signin", "", nil},
+		{"GET", "/v1/login", "", nil},
 		{"GET", "/v1/whoami", "", nil},
 		{"POST", "/v1/tokens", `{"name":"ci","scopes":["run"],"units":["actor"],"rate":6,"runs":1,"expires":"90d"}`, nil},
 		{"POST", "/v1/tokens/ci/rotate", `{"grace":"1m"}`, nil},

@@ -111,7 +111,7 @@ func newHandlers(svc *orchestrator.Service, opts Options) handlers {
 		aus:       auHandlers{svc, bodies, waits},
 		models:    modelHandlers{svc},
 		server:    serverHandlers{svc, schemas.OpenAPI(opts.Version), opts.Metrics, opts.A2A, opts.Reload},
-		signins:   signinHandlers{svc.Signins, opts.NoAuth, opts.NoPage},
+		signins:   signinHandlers{svc.Signins, newAuth(opts), opts.NoPage},
 		audit:     auditHandlers{svc.Audit},
 		tokens:    tokenHandlers{svc, opts.Tokens, opts.Version},
 		standard: standardHandlers{
@@ -214,6 +214,7 @@ func (h handlers) ofUnits() []route {
 
 func (h handlers) ofTokens() []route {
 	return []route{
+		{http.MethodGet, "/v1/login", public, h.signins.login, open},
 		{http.MethodGet, "/v1/whoami", public, h.tokens.whoami, 0},
 		{http.MethodGet, "/v1/tokens", access.Admin, h.tokens.list, 0},
 		{http.MethodPost, "/v1/tokens", access.Admin, h.tokens.add, 0},

@@ -15,17 +15,30 @@ import (
 
 // SignIn signs somebody in at the page with a token. The error is an Unauthorized fault if it isn't the server's.
 func (a *API) SignIn(ctx context.Context, token string) (signins.Session, error) {
-	if _, err := a.auth.tokens.grantOf(token); err != nil {
+	proof, err := a.auth.tokens.proofOf(ctx, token)
+	if err == nil {
+		_, err = a.auth.tokens.grantOfProof(proof)
+	}
+	if err != nil {
 		return signins.Session{}, err
 	}
-	return a.auth.signins.Begin(ctx, token)
+	return a.auth.signins.Begin(ctx, proof)
 }
 
 // signinHandlers let browsers sign in at the page.
 type signinHandlers struct {
 	registry *signins.Registry
-	noAuth   bool
+	tokens   auth
 	noPage   bool
+}
+
+// login tells what a client needs to have somebody sign in at the issuer.
+func (h signinHandlers) login(c echo.Context) error {
+	if h.tokens.people == nil {
+		return fault.New(fault.NotFound, "nobody signs in at this server: it takes tokens").
+			WithHint("ask its operator for one: `aod token add`")
+	}
+	return reply(c, http.StatusOK, h.tokens.people.Login())
 }
 
 // code answers with a link by which a browser signs in once, as the holder of the request's token.
@@ -33,10 +46,14 @@ func (h signinHandlers) code(c echo.Context) error {
 	if h.noPage {
 		return errNoPage()
 	}
-	if h.noAuth {
+	if h.tokens.none {
 		return reply(c, http.StatusCreated, api.SigninCode{Path: "/ui/"})
 	}
-	text, until, err := h.registry.Code(tokenOf(c.Request(), ""))
+	proof, err := h.tokens.proofOf(c.Request().Context(), tokenOf(c.Request(), ""))
+	if err != nil {
+		return err
+	}
+	text, until, err := h.registry.Code(proof)
 	if err != nil {
 		return err
 	}

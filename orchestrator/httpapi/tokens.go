@@ -25,7 +25,8 @@ type tokenHandlers struct {
 func (h tokenHandlers) whoami(c echo.Context) error {
 	grant := access.GrantOf(c.Request().Context())
 	return reply(c, http.StatusOK, api.Whoami{
-		TokenGrant: grant.Shown(), Identity: api.IdentityOf(grant.Name), Version: h.version,
+		TokenGrant: grant.Shown(), Identity: api.IdentityOf(grant.Name), Groups: grant.Groups,
+		Version: h.version,
 	})
 }
 

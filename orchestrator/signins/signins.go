@@ -1,7 +1,8 @@
-// Package signins knows who has signed in at the page of a server: with a token, or with a code that `aod ui` got for
-// one. A browser has a secret in a cookie; what its holder may do is what the token may do at that moment.
+// Package signins knows who has signed in at the page of a server: with a token, at an issuer of OpenID Connect, or
+// with a code that `aod ui` got for one of those. A browser has a secret in a cookie; what its holder may do is what
+// the token or the person may do at that moment.
 //
-// It must not know addresses, nor what a token allows.
+// It must not know addresses, nor what a token or a person may do.
 //
 // Its Go API may change with every release: see docs/stability.md.
 package signins
@@ -22,12 +23,42 @@ import (
 const (
 	lasts     = 12 * time.Hour
 	codeLasts = time.Minute
-	most      = 10_000 // who is signed in at once; beyond that the oldest are signed out
-	mostCodes = 100    // that nobody has used yet
+	// visitLasts is how long somebody may take to sign in at an issuer.
+	visitLasts = 10 * time.Minute
+	most       = 10_000 // who is signed in at once; beyond that the oldest are signed out
+	mostCodes  = 100    // that nobody has used yet
 )
 
 // Digest is the SHA-256 of a token.
 type Digest = [sha256.Size]byte
+
+// Proof is with what somebody has signed in.
+type Proof struct {
+	Token  Digest
+	Person []byte    // what an issuer has told of them, in the place of a token; never as long as that
+	Until  time.Time // when the session ends at the latest; zero: it lasts as long as any
+}
+
+// ByToken is the Proof of whoever has a token.
+func ByToken(token string) Proof { return Proof{Token: sha256.Sum256([]byte(token))} }
+
+// text is what is stored of a proof.
+func (p Proof) text() []byte {
+	if p.Person != nil {
+		return p.Person
+	}
+	return p.Token[:]
+}
+
+// proofOf reads what text has written.
+func proofOf(text []byte) (p Proof) {
+	if len(text) == sha256.Size {
+		p.Token = Digest(text)
+		return p
+	}
+	p.Person = text
+	return p
+}
 
 // Session is that somebody has signed in.
 type Session struct {
@@ -53,7 +84,7 @@ type Registry struct {
 
 // code lets a browser sign in once.
 type code struct {
-	token Digest
+	proof Proof
 	until time.Time
 }
 
@@ -72,21 +103,36 @@ func (g *Registry) name() string { return "aod_" + g.server }
 // Cookie gives a browser a Session's secret, or takes it back by the empty Session. It has no path: it is good at the
 // address that set it and below, whatever stands before that at a proxy. SameSite=Strict would break links in mails.
 func (g *Registry) Cookie(of Session, tls bool) *http.Cookie {
-	c := &http.Cookie{
-		Name: g.name(), Value: of.Secret, Expires: of.ExpiresAt, HttpOnly: true, SameSite: http.SameSiteLaxMode,
-	}
+	return cookie(g.name(), of.Secret, of.ExpiresAt, tls)
+}
+
+func cookie(name, value string, until time.Time, tls bool) *http.Cookie {
+	c := &http.Cookie{Name: name, Value: value, Expires: until, HttpOnly: true, SameSite: http.SameSiteLaxMode}
 	if tls {
 		c.Name, c.Secure = secure+c.Name, true
 	}
-	if of.Secret == "" {
+	if value == "" {
 		c.MaxAge = -1
 	}
 	return c
 }
 
+// visit is after the name of the cookie of a visit.
+const visit = "_visit"
+
+// VisitCookie has a browser keep what it needs when it comes back from an issuer, or takes it back by "".
+func (g *Registry) VisitCookie(value string, tls bool) *http.Cookie {
+	return cookie(g.name()+visit, value, time.Now().Add(visitLasts), tls)
+}
+
+// VisitOf returns what a request's browser has kept for that; "": nothing.
+func (g *Registry) VisitOf(r *http.Request) string { return valueOf(r, g.name()+visit) }
+
 // SecretOf returns the secret that a request's browser has; "": none.
-func (g *Registry) SecretOf(r *http.Request) string {
-	for _, name := range []string{secure + g.name(), g.name()} {
+func (g *Registry) SecretOf(r *http.Request) string { return valueOf(r, g.name()) }
+
+func valueOf(r *http.Request, name string) string {
+	for _, name := range []string{secure + name, name} {
 		if c, err := r.Cookie(name); err == nil {
 			return c.Value
 		}
@@ -94,29 +140,27 @@ func (g *Registry) SecretOf(r *http.Request) string {
 	return ""
 }
 
-// Begin signs somebody in with a token, which the caller has found to be good.
-func (g *Registry) Begin(ctx context.Context, token string) (Session, error) {
-	return g.begin(ctx, sha256.Sum256([]byte(token)))
-}
-
-func (g *Registry) begin(ctx context.Context, token Digest) (Session, error) {
+// Begin signs somebody in with a proof, which the caller has found to be good.
+func (g *Registry) Begin(ctx context.Context, proof Proof) (Session, error) {
 	now := time.Now()
 	session := Session{Secret: rand.Text() + rand.Text(), ExpiresAt: now.Add(lasts)} // 260 bits
+	if !proof.Until.IsZero() && proof.Until.Before(session.ExpiresAt) {
+		session.ExpiresAt = proof.Until
+	}
 	secret := sha256.Sum256([]byte(session.Secret))
-	err := g.rows.Add(ctx, store.Signin{Digest: secret[:], Token: token[:], ExpiresAt: session.ExpiresAt}, now, most)
-	return session, err
+	in := store.Signin{Digest: secret[:], Proof: proof.text(), ExpiresAt: session.ExpiresAt}
+	return session, g.rows.Add(ctx, in, now, most)
 }
 
-// TokenOf returns the digest of the token with which somebody has signed in, or an Unauthorized fault.
-func (g *Registry) TokenOf(ctx context.Context, secret string) (token Digest, err error) {
+// ProofOf returns with what somebody has signed in, or an Unauthorized fault.
+func (g *Registry) ProofOf(ctx context.Context, secret string) (Proof, error) {
 	digest := sha256.Sum256([]byte(secret))
 	row, err := g.rows.Get(ctx, digest[:])
 	if fault.Is(err, fault.NotFound) || err == nil && !time.Now().Before(row.ExpiresAt) {
-		return token, fault.New(fault.Unauthorized, "nobody is signed in, or their time was up").
+		return Proof{}, fault.New(fault.Unauthorized, "nobody is signed in, or their time was up").
 			WithHint("sign in again")
 	}
-	copy(token[:], row.Token)
-	return token, err
+	return proofOf(row.Proof), err
 }
 
 // End signs somebody out.
@@ -125,8 +169,8 @@ func (g *Registry) End(ctx context.Context, secret string) error {
 	return g.rows.Remove(ctx, digest[:])
 }
 
-// Code returns what lets a browser sign in with a token, once and within a minute.
-func (g *Registry) Code(token string) (text string, until time.Time, err error) {
+// Code returns what lets a browser sign in with a proof, once and within a minute.
+func (g *Registry) Code(proof Proof) (text string, until time.Time, err error) {
 	now := time.Now()
 	text, until = rand.Text()+rand.Text(), now.Add(codeLasts)
 	g.mu.Lock()
@@ -140,7 +184,7 @@ func (g *Registry) Code(token string) (text string, until time.Time, err error) 
 		return "", until, fault.New(fault.Unavailable, "%d codes wait for their browsers", len(g.codes)).
 			WithHint("try again in a minute")
 	}
-	g.codes[sha256.Sum256([]byte(text))] = code{sha256.Sum256([]byte(token)), until}
+	g.codes[sha256.Sum256([]byte(text))] = code{proof, until}
 	return text, until, nil
 }
 
@@ -156,5 +200,5 @@ func (g *Registry) Redeem(ctx context.Context, text string) (Session, error) {
 		return Session{}, fault.New(fault.Unauthorized, "this link was used already, or is older than a minute").
 			WithHint("run `aod ui` again, or sign in with a token")
 	}
-	return g.begin(ctx, c.token)
+	return g.Begin(ctx, c.proof)
 }

@@ -38,21 +38,43 @@ func TestASignInLastsTwelveHours(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		kept := rows{}
 		registry := signins.New(kept, "server")
-		session, err := registry.Begin(t.Context(), "token")
+		session, err := registry.Begin(t.Context(), signins.ByToken("token"))
 		if err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(12*time.Hour - time.Second)
-		if token, err := registry.TokenOf(t.Context(), session.Secret); err != nil || token != sha256.Sum256([]byte("token")) {
+		if proof, err := registry.ProofOf(t.Context(), session.Secret); err != nil || proof.Token != sha256.Sum256([]byte("token")) || proof.Person != nil {
 			t.Errorf("before: %v", err)
 		}
 		time.Sleep(time.Second)
-		if _, err := registry.TokenOf(t.Context(), session.Secret); !fault.Is(err, fault.Unauthorized) {
+		if _, err := registry.ProofOf(t.Context(), session.Secret); !fault.Is(err, fault.Unauthorized) {
 			t.Errorf("after: %v", err)
 		}
 		for digest, in := range kept {
-			if digest == session.Secret || string(in.Token) == "token" {
+			if digest == session.Secret || string(in.Proof) == "token" {
 				t.Error("what is stored signs in")
+			}
+		}
+	})
+}
+
+// What an issuer has told of somebody is kept as it was, and their session ends with its proof.
+func TestAPersonSignsIn(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		registry := signins.New(rows{}, "server")
+		person := []byte(`{"issuer":"https://issuer.example","subject":"ada"}`)
+		for until, lasts := range map[time.Duration]time.Duration{time.Minute: time.Minute, 24 * time.Hour: 12 * time.Hour} {
+			session, err := registry.Begin(t.Context(), signins.Proof{Person: person, Until: time.Now().Add(until)})
+			if err != nil || time.Until(session.ExpiresAt) != lasts {
+				t.Errorf("it lasts until %v: %v", session.ExpiresAt, err)
+			}
+			if proof, err := registry.ProofOf(t.Context(), session.Secret); err != nil || string(proof.Person) != string(person) {
+				t.Errorf("%s: %v", proof.Person, err)
+			}
+			time.Sleep(lasts)
+			if _, err := registry.ProofOf(t.Context(), session.Secret); !fault.Is(err, fault.Unauthorized) {
+				t.Errorf("after that: %v", err)
 			}
 		}
 	})
@@ -63,7 +85,7 @@ func TestACodeIsGoodForAMinute(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		registry := signins.New(rows{}, "server")
 		code := func() string {
-			text, until, err := registry.Code("token")
+			text, until, err := registry.Code(signins.ByToken("token"))
 			if err != nil || time.Until(until) != time.Minute {
 				t.Fatal(until, err)
 			}
@@ -83,7 +105,7 @@ func TestACodeIsGoodForAMinute(t *testing.T) {
 		for range 100 {
 			code()
 		}
-		if _, _, err := registry.Code("token"); !fault.Is(err, fault.Unavailable) {
+		if _, _, err := registry.Code(signins.ByToken("token")); !fault.Is(err, fault.Unavailable) {
 			t.Errorf("the 101st: %v", err)
 		}
 		time.Sleep(time.Minute)

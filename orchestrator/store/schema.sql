@@ -324,7 +324,7 @@ END;
 -- more, nobody may who signed in with it.
 CREATE TABLE signins (
   digest     BLOB    NOT NULL PRIMARY KEY, -- SHA-256 of the secret in the browser's cookie
-  token      BLOB    NOT NULL,
+  token      BLOB    NOT NULL, -- its SHA-256, or what an issuer has told of the person: JSON, which is longer
   expires_at INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 

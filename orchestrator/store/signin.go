@@ -10,7 +10,7 @@ import (
 // Signin is what is known of somebody who has signed in at the page.
 type Signin struct {
 	Digest    []byte // of the secret that their browser has
-	Token     []byte // the digest of the token with which they signed in
+	Proof     []byte // with what they signed in: the digest of a token, or what an issuer has told of them
 	ExpiresAt time.Time
 }
 
@@ -25,7 +25,7 @@ func (s *Signins) Add(ctx context.Context, in Signin, now time.Time, most int) e
 		if err := tx.exec(ctx, "DELETE FROM signins WHERE expires_at <= ?", nanos(now)); err != nil {
 			return err
 		}
-		if err := tx.exec(ctx, insert, in.Digest, in.Token, nanos(in.ExpiresAt)); err != nil {
+		if err := tx.exec(ctx, insert, in.Digest, in.Proof, nanos(in.ExpiresAt)); err != nil {
 			return err
 		}
 		return tx.exec(ctx, `DELETE FROM signins WHERE digest IN
@@ -37,13 +37,20 @@ func (s *Signins) Add(ctx context.Context, in Signin, now time.Time, most int) e
 func (s *Signins) Get(ctx context.Context, digest []byte) (Signin, error) {
 	scan := func(row scanner, in *Signin) error {
 		var end int64
-		err := row.Scan(&in.Digest, &in.Token, &end)
+		err := row.Scan(&in.Digest, &in.Proof, &end)
 		in.ExpiresAt = fromNanos(end)
 		return err
 	}
 	in, err := find(ctx, s.core.readers, scan, fault.New(fault.NotFound, "nobody has signed in so"),
 		"SELECT digest, token, expires_at FROM signins WHERE digest = ?", digest)
 	return in, s.core.explain(ctx, "find who signed in", err)
+}
+
+// Clear signs everybody out.
+func (s *Signins) Clear(ctx context.Context) error {
+	return s.core.change(ctx, "sign all out", func(ctx context.Context, tx *transaction) error {
+		return tx.exec(ctx, "DELETE FROM signins")
+	})
 }
 
 // Remove signs somebody out. Of a digest that isn't there it does nothing.

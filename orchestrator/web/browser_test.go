@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/agent-on-demand/aod/internal/testing/trusted"
+	"github.com/agent-on-demand/aod/orchestrator/signins"
 
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
@@ -84,7 +85,7 @@ func theBrowser(t testing.TB) context.Context {
 func newTab(t testing.TB, p *page) *tab {
 	t.Helper()
 	b := openTab(theBrowser(t), t, p, chromedp.WithNewBrowserContext())
-	session, err := p.svc.Signins.Begin(trusted.Context(t), token)
+	session, err := p.svc.Signins.Begin(trusted.Context(t), signins.ByToken(token))
 	must(t, err)
 	at, err := url.Parse(p.url + "/ui")
 	must(t, err)

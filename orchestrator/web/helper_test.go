@@ -67,6 +67,7 @@ type page struct {
 	t       testing.TB
 	url     string // of the server
 	svc     *orchestrator.Service
+	opts    web.Options
 	web     *web.Page
 	api     *httpapi.API
 	tokens  *access.Tokens
@@ -86,7 +87,13 @@ type page struct {
 // newPage serves the page. Nobody has signed in. Files are of units beside the actor, by their paths.
 func newPage(t testing.TB, files ...map[string]string) *page {
 	t.Helper()
-	p := &page{t: t, log: &testkit.Log{}, sources: t.TempDir(), home: filepath.Join(t.TempDir(), "home"), release: make(chan struct{})}
+	return newPageFor(t, web.Options{}, files...)
+}
+
+// newPageFor is newPage with what people sign in by.
+func newPageFor(t testing.TB, opts web.Options, files ...map[string]string) *page {
+	t.Helper()
+	p := &page{t: t, opts: opts, log: &testkit.Log{}, sources: t.TempDir(), home: filepath.Join(t.TempDir(), "home"), release: make(chan struct{})}
 	for _, some := range append(files, unitFiles) {
 		for name, content := range some {
 			p.write(name, content)
@@ -143,12 +150,12 @@ func (p *page) start(address string) {
 	})
 	must(p.t, err)
 	must(p.t, p.svc.Start(context.WithoutCancel(trusted.Context(p.t))))
-	p.web, err = web.New(p.svc, web.Options{Version: "1.2.3", Logger: logger, SignIn: func(ctx context.Context, token string) (signins.Session, error) {
-		return p.api.SignIn(ctx, token)
-	}})
+	p.opts.Version, p.opts.Logger = "1.2.3", logger
+	p.opts.SignIn = func(ctx context.Context, token string) (signins.Session, error) { return p.api.SignIn(ctx, token) }
+	p.web, err = web.New(p.svc, p.opts)
 	must(p.t, err)
 	p.api, err = httpapi.New(p.svc, httpapi.Options{
-		Token: token, Tokens: p.tokens, Logger: logger, Version: "1.2.3", Metrics: p.svc.Metrics(), Mounts: p.mounts(),
+		Token: token, Tokens: p.tokens, People: p.opts.People, Hosts: []string{"aod.example.com"}, Logger: logger, Version: "1.2.3", Metrics: p.svc.Metrics(), Mounts: p.mounts(),
 	})
 	must(p.t, err)
 	listener, err := net.Listen("tcp", address)

@@ -11,6 +11,7 @@ import (
 // door is the page where people sign in.
 type door struct {
 	Next    string
+	Issuer  string       // where people sign in; "": nowhere
 	Problem *fault.Error // why they couldn't; nil: they haven't tried
 }
 
@@ -45,23 +46,32 @@ func (p *Page) login(w http.ResponseWriter, r *request) error {
 	return nil
 }
 
+// refusals are what is told at the door, and not on a page of its own.
+var refusals = map[fault.Kind]int{
+	fault.Unauthorized: http.StatusUnauthorized, fault.Forbidden: http.StatusForbidden,
+	fault.Unavailable: http.StatusServiceUnavailable,
+}
+
 // refused shows the door again to somebody whose token or code isn't good.
 func (p *Page) refused(w http.ResponseWriter, r *request, next string, err error) error {
-	if !fault.Is(err, fault.Unauthorized) {
+	status, known := refusals[fault.KindOf(err)]
+	if !known {
 		return err
 	}
-	problem := fault.Public(err)
-	p.showDoor(w, r, http.StatusUnauthorized, door{Next: next, Problem: problem})
+	p.showDoor(w, r, status, door{Next: next, Problem: fault.Public(err)})
 	return nil
 }
 
 func (p *Page) showDoor(w http.ResponseWriter, r *request, status int, d door) {
 	r.frame.Title, r.frame.Alone = "Sign in", true
+	if p.opts.People != nil {
+		d.Issuer = p.opts.People.Host()
+	}
 	p.write(w, status, r.frame, part{"door", "door", d})
 }
 
 func (p *Page) enter(w http.ResponseWriter, r *request, session signins.Session, next string) {
-	http.SetCookie(w, p.svc.Signins.Cookie(session, overTLS(r)))
+	http.SetCookie(w, p.svc.Signins.Cookie(session, p.opts.overTLS(r)))
 	redirect(w, "./"+next)
 }
 
@@ -72,6 +82,11 @@ func overTLS(r *request) bool {
 		strings.EqualFold(r.Header.Get("X-Forwarded-Proto"), "https")
 }
 
+// overTLS is overTLS for a page whose address the operator may have said.
+func (o Options) overTLS(r *request) bool {
+	return overTLS(r) || strings.HasPrefix(o.Redirect, "https:")
+}
+
 // logout signs somebody out.
 func (p *Page) logout(w http.ResponseWriter, r *request) error {
 	if secret := p.svc.Signins.SecretOf(r.Request); secret != "" {
@@ -79,7 +94,7 @@ func (p *Page) logout(w http.ResponseWriter, r *request) error {
 			return err
 		}
 	}
-	http.SetCookie(w, p.svc.Signins.Cookie(signins.Session{}, overTLS(r)))
+	http.SetCookie(w, p.svc.Signins.Cookie(signins.Session{}, p.opts.overTLS(r)))
 	redirect(w, "login")
 	return nil
 }

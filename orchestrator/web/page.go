@@ -12,6 +12,7 @@ import (
 
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/internal/access"
+	"github.com/agent-on-demand/aod/internal/issuer"
 	"github.com/agent-on-demand/aod/internal/wire/httpwire"
 	"github.com/agent-on-demand/aod/orchestrator"
 	"github.com/agent-on-demand/aod/orchestrator/signins"
@@ -23,7 +24,11 @@ type Options struct {
 	NoAuth  bool   // nobody has to sign in
 	// SignIn signs somebody in with a token. The error is an Unauthorized fault for a wrong one.
 	SignIn func(ctx context.Context, token string) (signins.Session, error)
-	Logger *slog.Logger // nil: nothing is logged
+	// People lets people sign in at their issuer, which sends them back to Redirect; nil: a token is needed. Without a
+	// Redirect it is the address by which the request came.
+	People   *issuer.Issuer
+	Redirect string
+	Logger   *slog.Logger // nil: nothing is logged
 
 	UploadBytes  int64 // of a form with files; 0: 256 MiB
 	PayloadBytes int64 // of an input's JSON; 0: 1 MiB
@@ -81,7 +86,7 @@ func New(svc *orchestrator.Service, opts Options) (*Page, error) {
 	for _, add := range []func(){
 		runs.addRuns, runs.addRun, runs.addRunLog, flowPages{runs}.addRunFlow, modelPages{runs}.addRunModels,
 		changePages{runs}.addRunChanges, unitPages{p}.addUnits, questionPages{p}.addQuestions, p.addOperations,
-		p.addChat,
+		p.addChat, doorPages{p}.addDoors,
 	} {
 		add()
 	}

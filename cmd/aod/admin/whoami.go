@@ -47,11 +47,16 @@ func showWhoami(env *cli.Env, server string, me api.Whoami) {
 	}
 	page := ui.Page{Out: env.Out}
 	page.Field("server", strings.TrimSuffix(server+", aod "+me.Version, ", aod "))
-	page.Field("token", cmp.Or(me.Name, "the server's own, or none where none is needed"))
+	if !api.IsUser(me.Name) {
+		page.Field("token", cmp.Or(me.Name, "the server's own, or none where none is needed"))
+	}
 	page.Field("identity", me.Identity)
 	page.Field("scopes", strings.Join(me.Scopes, ", "))
 	page.Field("teams", teams)
+	page.Field("groups", strings.Join(me.Groups, ", "))
 	page.Field("units", cmp.Or(strings.Join(me.Units, ", "), "all"))
 	page.Field("limits", limitsText(me.TokenGrant))
-	page.Field("expires", minute(me.ExpiresAt, "never"))
+	if !api.IsUser(me.Name) {
+		page.Field("expires", minute(me.ExpiresAt, "never"))
+	}
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/client"
 	"github.com/agent-on-demand/aod/internal/certs"
+	"github.com/agent-on-demand/aod/internal/login"
 	"github.com/agent-on-demand/aod/internal/safefs"
 	"github.com/agent-on-demand/aod/orchestrator/layout"
 )
@@ -29,14 +30,19 @@ const maxSmallFile = 4 << 10
 // data directory. It looks for the token at each request: a server that is starting hasn't
 // written it yet.
 func (env *Env) Connect() (*client.Client, error) {
-	server := env.Server
-	if server == "" {
-		var err error
-		if server, err = env.LocalServer(); err != nil {
-			return nil, err
-		}
+	server, err := env.named()
+	if err != nil {
+		return nil, err
 	}
 	return env.clientOf(server)
+}
+
+// named is the address of the named server, or else of the one that runs on this data directory.
+func (env *Env) named() (string, error) {
+	if env.Server != "" {
+		return env.Server, nil
+	}
+	return env.LocalServer()
 }
 
 // ConnectHere returns a client of the server that runs on this data directory, whatever server is named.
@@ -46,6 +52,19 @@ func (env *Env) ConnectHere() (*client.Client, error) {
 		return nil, err
 	}
 	return env.clientOf(server)
+}
+
+// ConnectWith is Connect with a token, whatever other one there is; "" is none.
+func (env *Env) ConnectWith(token string) (*client.Client, error) {
+	server, err := env.named()
+	if err != nil {
+		return nil, err
+	}
+	trust, err := env.trustIn(server)
+	if err != nil {
+		return nil, err
+	}
+	return client.New(client.Options{Server: server, Token: token, TLS: trust})
 }
 
 func (env *Env) clientOf(server string) (*client.Client, error) {
@@ -131,8 +150,8 @@ func (env *Env) LocalServer() (string, error) {
 	return address, nil
 }
 
-// Token returns the token for the server: the one that the user names, else that of the
-// data directory, which is for its own server alone. "" is none.
+// Token returns the token for the server: the one that the user names, else that of their sign-in there, else that of
+// the data directory, which is for its own server alone. "" is none.
 func (env *Env) Token(server string) (string, error) {
 	if token := os.Getenv("AOD_TOKEN"); token != "" {
 		return token, nil
@@ -145,6 +164,9 @@ func (env *Env) Token(server string) (string, error) {
 		}
 		return token, nil
 	}
+	if token, err := signedIn(server); token != "" || err != nil {
+		return token, err
+	}
 	local, err := env.LocalServer()
 	if err != nil || !SameServer(local, server) {
 		return "", nil //nolint:nilerr // a server elsewhere may need no token
@@ -155,6 +177,20 @@ func (env *Env) Token(server string) (string, error) {
 			WithHint("is it another user's server? ask for a token and name its file with --token-file")
 	}
 	return token, nil
+}
+
+// refreshTime is how long an issuer has to refresh a sign-in.
+const refreshTime = 30 * time.Second
+
+// signedIn returns the token with which the user has signed in at a server; "": they haven't.
+func signedIn(server string) (string, error) {
+	keep, err := login.Default()
+	if err != nil {
+		return "", nil // there is no place for one
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), refreshTime)
+	defer cancel()
+	return keep.Token(ctx, server)
 }
 
 // SameServer reports whether two addresses certainly belong to the same server.

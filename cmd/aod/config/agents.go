@@ -128,7 +128,7 @@ func (f *file) entries(s setting, field mapping, key string, line int, n *yaml.N
 		case !field.takes(value):
 			f.report(f.at(value.Line), key+": a value can't be "+describe(value), field.hint())
 		default:
-			if err := field.add(name.Value, value.Value); err != nil {
+			if err := field.add(name.Value, textOf(value)); err != nil {
 				f.report(f.at(name.Line), key+": "+err.Error(), field.hint())
 			}
 		}
@@ -136,6 +136,18 @@ func (f *file) entries(s setting, field mapping, key string, line int, n *yaml.N
 	if len(f.findings) == before {
 		f.set(s, key, f.at(line), f.base, nil)
 	}
+}
+
+// textOf is a scalar as it is written, or those of a list with commas between them.
+func textOf(n *yaml.Node) string {
+	if n.Kind != yaml.SequenceNode {
+		return n.Value
+	}
+	texts := make([]string, 0, len(n.Content))
+	for _, item := range n.Content {
+		texts = append(texts, follow(item).Value)
+	}
+	return strings.Join(texts, ",")
 }
 
 // checkAgents reports values that a unit accepts and the server doesn't: a unit's settings

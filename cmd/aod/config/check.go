@@ -58,6 +58,7 @@ func (l *loader) check() {
 			"raise upload_limit, or lower payload_limit")
 	}
 	l.checkTLS()
+	l.checkOIDC()
 	for _, name := range slices.Sorted(maps.Keys(c.Unit)) {
 		l.checkUnit(unitKey(name), c.Unit[name])
 		l.checkPolicy(name, c.Unit[name])

@@ -45,6 +45,8 @@ func TestTheGuidesTablesAreWhole(t *testing.T) {
 	text = replaceSection(t, text, "tls", markdown(new(CertificateConfig).settings()))
 	text = replaceSection(t, text, "agents", markdown(new(AgentsConfig).settings()))
 	text = replaceSection(t, text, "a2a", markdown(new(A2AConfig).settings()))
+	text = replaceSection(t, text, "oidc", markdown(new(OIDCConfig).settings()))
+	text = replaceSection(t, text, "oidc scopes", markdown(new(OIDCConfig).scopes()))
 	text = replaceSection(t, text, "teams", markdown(new(TeamConfig).settings()))
 	text = replaceSection(t, text, "model_cost", markdown(new(Spending).cost()))
 	text = replaceSection(t, text, "model_tokens", markdown(new(Spending).tokens()))
@@ -56,7 +58,7 @@ func TestTheGuidesTablesAreWhole(t *testing.T) {
 }
 
 func TestEveryRowOfTheTable(t *testing.T) {
-	for _, s := range slices.Concat(new(Config).settings(), new(CertificateConfig).settings(), new(AgentsConfig).settings(), new(A2AConfig).settings(), new(TeamConfig).settings(), new(Spending).cost(), new(Spending).tokens(), new(UnitConfig).settings(),
+	for _, s := range slices.Concat(new(Config).settings(), new(CertificateConfig).settings(), new(AgentsConfig).settings(), new(A2AConfig).settings(), new(OIDCConfig).settings(), new(OIDCConfig).scopes(), new(TeamConfig).settings(), new(Spending).cost(), new(Spending).tokens(), new(UnitConfig).settings(),
 		new(LimitsConfig).settings(), new(UnitA2A).settings(), new(PolicyConfig).settings(), new(PolicyConfig).uploadSettings()) {
 		t.Run(s.key+" is documented on one line", func(t *testing.T) {
 			if s.doc == "" || strings.ContainsAny(s.doc, "\n`") || strings.HasSuffix(s.doc, ".") {
@@ -183,6 +185,8 @@ func schema() object {
 		{"additionalProperties", false},
 		{"properties", properties(new(AgentsConfig).settings())},
 	}
+	people := append(block("People whom an issuer of OpenID Connect signs in.", new(OIDCConfig).settings(),
+		member{"scopes", block("What they may do.", new(OIDCConfig).scopes())}), member{"required", []string{"issuer", "audience", "team", "scopes"}})
 	agent2agent := block("How clients of the Agent2Agent protocol find units.", new(A2AConfig).settings())
 	return object{
 		{"$schema", "http://json-schema.org/draft-07/schema#"},
@@ -191,7 +195,7 @@ func schema() object {
 		{"description", "The file that --config or AOD_CONFIG names. Every key is optional."},
 		{"type", "object"},
 		{"additionalProperties", false},
-		{"properties", append(properties(new(Config).settings()), member{"agents", agents}, member{"a2a", agent2agent}, member{"policy", policy}, member{"teams", teams}, member{"tokens", tokens}, member{"unit", units},
+		{"properties", append(properties(new(Config).settings()), member{"agents", agents}, member{"a2a", agent2agent}, member{"oidc", people}, member{"policy", policy}, member{"teams", teams}, member{"tokens", tokens}, member{"unit", units},
 			member{"upstreams", upstreamsSchema()}, member{"providers", providersSchema()}, member{"models", modelsSchema()})},
 	}
 }
@@ -272,6 +276,13 @@ func typeOf(v value) object {
 				{"additionalProperties", object{{"type", []string{"string", "number", "boolean"}}, {"maxLength", maxVariableBytes}}},
 			}
 		}
+		if v.name == "teams by values" {
+			return object{{"type", "object"}, {"additionalProperties", object{{"type", "string"}, {"pattern", "^[a-z0-9]([a-z0-9_-]{0,29}[a-z0-9])?$"}}}}
+		}
+		if v.name == "scopes by values" {
+			scope := object{{"type", "string"}, {"enum", scopeWords()}}
+			return object{{"type", "object"}, {"additionalProperties", object{{"anyOf", []any{scope, object{{"type", "array"}, {"items", scope}}}}}}}
+		}
 		return object{
 			{"type", "object"},
 			{"propertyNames", object{{"minLength", 1}, {"maxLength", maxLabel}}},
@@ -280,6 +291,9 @@ func typeOf(v value) object {
 	case list:
 		if v.name == "fields" {
 			return object{{"type", "array"}, {"items", object{{"type", "string"}, {"enum", contractFields}}}}
+		}
+		if v.name == "scopes" && v.advice == scopeNames(nil).advice {
+			return object{{"type", "array"}, {"items", object{{"type", "string"}, {"enum", scopeWords()}}}}
 		}
 		if v.name == "networks" {
 			return object{{"type", "array"}, {"items", object{{"type", "string"}, {"enum", networkWords}}}}
