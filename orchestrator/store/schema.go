@@ -19,17 +19,19 @@ import (
 //go:embed schema.sql
 var schema string
 
-const schemaVersion, oldestVersion = 12, 10
+const schemaVersion, oldestVersion = 13, 10
 
 // next brings a database of a version to the one after it. Tables that others refer to may be made anew. Never
 // changed: there are databases that were made so.
-var next = map[int]string{10: to11, 11: to12}
+var next = map[int]string{10: to11, 11: to12, 12: to13}
 
 var (
 	//go:embed to11.sql
 	to11 string
 	//go:embed to12.sql
 	to12 string
+	//go:embed to13.sql
+	to13 string
 )
 
 // applicationID marks a file as ours: "AOD1".
