@@ -85,10 +85,16 @@ func teamsOf(c *config.Config, tokens *access.Tokens) access.Teams {
 	}
 }
 
-// pushesOf has receivers told of runs by a way of their own: what it may reach isn't a unit's.
+// pushesOf has receivers told of runs by ways of their own: what these may reach isn't a unit's.
 func pushesOf(c *config.Config) pushes.Options {
-	return pushes.Options{Door: egress.New(egress.Options{Private: c.A2A.PushExceptions(), Connect: 5 * time.Second})}
+	return pushes.Options{
+		Door:    egress.New(egress.Options{Private: c.A2A.PushExceptions(), Connect: connectTime}),
+		Hooks:   egress.New(egress.Options{Private: c.Webhooks.Exceptions(), Connect: connectTime}),
+		NoHooks: !c.Webhooks.Enabled,
+	}
 }
+
+const connectTime = 5 * time.Second // to a receiver
 
 func containerOptions(c *config.Config, kept secrets.Files, logger *slog.Logger) container.Options {
 	opts := container.Options{

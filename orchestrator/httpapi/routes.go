@@ -91,6 +91,7 @@ type handlers struct {
 	signins   signinHandlers
 	audit     auditHandlers
 	tokens    tokenHandlers
+	webhooks  webhookHandlers
 }
 
 func newHandlers(svc *orchestrator.Service, opts Options) handlers {
@@ -114,6 +115,7 @@ func newHandlers(svc *orchestrator.Service, opts Options) handlers {
 		signins:   signinHandlers{svc.Signins, opts.NoAuth, opts.NoPage},
 		audit:     auditHandlers{svc.Audit},
 		tokens:    tokenHandlers{svc, opts.Tokens, opts.Version},
+		webhooks:  webhookHandlers{svc},
 		standard: standardHandlers{
 			svc, bodies, waits, hostFiles{opts.FileRoots, bodies, svc.Units}, opts.ExecuteProblems,
 		},
@@ -122,8 +124,8 @@ func newHandlers(svc *orchestrator.Service, opts Options) handlers {
 
 // table lists every route except those of the mounts.
 func (h handlers) table() []route {
-	return slices.Concat(h.ofRuns(), h.ofSessions(), h.ofSchedules(), h.ofUnits(), h.ofTokens(), h.ofServer(),
-		h.ofStandard())
+	return slices.Concat(h.ofRuns(), h.ofSessions(), h.ofSchedules(), h.ofWebhooks(), h.ofUnits(), h.ofTokens(),
+		h.ofServer(), h.ofStandard())
 }
 
 func (h handlers) ofRuns() []route {
@@ -190,6 +192,16 @@ func (h handlers) ofSchedules() []route {
 		{http.MethodPost, "/v1/schedules/:name/run", access.Run, h.schedules.run, slow},
 		{http.MethodGet, "/v1/schedules/:name/next", access.Read, h.schedules.next, 0},
 		{http.MethodGet, "/v1/schedules/:name/occurrences", access.Read, pages(scheduleName, occurred), 0},
+	}
+}
+
+func (h handlers) ofWebhooks() []route {
+	return []route{
+		{http.MethodGet, "/v1/webhooks", access.Read, pages(whole, h.webhooks.list), 0},
+		{http.MethodPost, "/v1/webhooks", access.Run, h.webhooks.add, 0},
+		{http.MethodGet, "/v1/webhooks/:id", access.Read, one(webhookID, h.webhooks.get), 0},
+		{http.MethodDelete, "/v1/webhooks/:id", access.Run, about(webhookID, h.webhooks.remove), 0},
+		{http.MethodPost, "/v1/webhooks/:id/test", access.Run, one(webhookID, h.webhooks.test), slow},
 	}
 }
 

@@ -16,6 +16,7 @@ const (
 	Units     = "units"       // a directory a unit, with every version
 	Sessions  = "sessions"    // a directory a session that isn't over
 	Schedules = "schedules"   // a directory for the files of each schedule that has some
+	Webhooks  = "webhooks"    // the secrets of webhooks, a file each; no backup has them
 )
 
 // The files of a run's directory that are kept after its end.

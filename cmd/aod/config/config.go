@@ -84,6 +84,8 @@ type Config struct {
 	Agents AgentsConfig // of the agent HTTP contract
 	A2A    A2AConfig    // of the Agent2Agent protocol
 
+	Webhooks WebhooksConfig
+
 	Policy  PolicyConfig // of all units
 	Uploads PolicyConfig // of those that were uploaded, beside Policy; see PolicyFor
 
@@ -167,6 +169,7 @@ func (c *Config) Values() []Value {
 	values = append(values, c.given(c.valuesOf("tls", c.Certificate.settings()))...)
 	values = append(values, c.valuesOf("agents", c.Agents.settings())...)
 	values = append(values, c.valuesOf("a2a", c.A2A.settings())...)
+	values = append(values, c.valuesOf(webhooksKey, c.Webhooks.settings())...)
 	values = append(values, c.valuesOf("policy", c.Policy.settings())...)
 	values = append(values, c.valuesOf(uploadsKey, c.Uploads.uploadSettings())...)
 	for _, name := range slices.Sorted(maps.Keys(c.Teams)) {

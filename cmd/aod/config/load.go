@@ -95,6 +95,7 @@ func newLoader(data string) *loader {
 	rows := c.settings()
 	setDefaults(rows)
 	setDefaults(c.A2A.settings())
+	setDefaults(c.Webhooks.settings())
 	setDefaults(c.Policy.settings())
 	setDefaults(c.Uploads.uploadSettings())
 	return &loader{config: c, rows: rows}

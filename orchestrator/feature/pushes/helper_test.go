@@ -213,7 +213,7 @@ func newWorld(t *testing.T, opts Options, render Render, events int64, targets .
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		New(w, render, opts).Run(ctx, w.news)
+		New(w, render.Compose, opts).Run(ctx, w.news)
 	}()
 	t.Cleanup(func() { stop(); <-done })
 	return w
