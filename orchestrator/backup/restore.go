@@ -108,12 +108,14 @@ func takeOver(home, fresh string) error {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
+	if len(secrets) > 0 {
+		if err := os.Mkdir(filepath.Join(fresh, layout.Webhooks), 0o700); err != nil {
+			return err
+		}
+	}
 	kept := slices.Clone(keptOfHome)
 	for _, of := range secrets {
 		kept = append(kept, filepath.Join(layout.Webhooks, of.Name()))
-	}
-	if err := os.Mkdir(filepath.Join(fresh, layout.Webhooks), 0o700); err != nil {
-		return err
 	}
 	for _, name := range kept {
 		raw, err := os.ReadFile(filepath.Join(home, name))

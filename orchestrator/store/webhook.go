@@ -49,12 +49,17 @@ const (
 // HookedAs returns the type of the event that webhooks tell of an event of a run, such as "run.failed" or
 // "question.asked"; "": they tell nothing.
 func HookedAs(e Event) string {
-	noun := map[string]string{"end": "run.", "question": "question."}[e.Type]
 	var data struct{ State string }
-	if noun == "" || json.Unmarshal(e.Data, &data) != nil || data.State == "" {
+	if e.Type != "end" && e.Type != "question" || json.Unmarshal(e.Data, &data) != nil || data.State == "" {
 		return ""
 	}
-	return noun + data.State
+	switch {
+	case e.Type == "end":
+		return "run." + data.State
+	case data.State == "open":
+		return "question.asked"
+	}
+	return "question." + data.State
 }
 
 // Webhooks keeps them.

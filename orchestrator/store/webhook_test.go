@@ -69,7 +69,7 @@ func TestAWebhookTellsOfWhatItsTeamHas(t *testing.T) {
 	whole, own := hook(t, s, nil), hook(t, s, func(w *Webhook) { w.OnlyBy = "ada" })
 	ofOne, failed := hook(t, s, func(w *Webhook) { w.Run = one.ID }), hook(t, s, func(w *Webhook) { w.Events = []string{"run.failed"} })
 	theirs := hook(t, s, func(w *Webhook) { w.Team = "b" })
-	asked, done := says("question", "asked"), says("end", "completed")
+	asked, done := says("question", "open"), says("end", "completed")
 	root := hookRun(t, s, 1, nil, says("state", "idle"), asked, says("question", "answered"), done)
 	child := hookRun(t, s, 2, func(r *Run) { r.Parent, r.Root = root.ID, root.ID }, asked, done)
 	below := hookRun(t, s, 3, func(r *Run) { r.Parent, r.Root = one.ID, one.ID }, asked, done)
@@ -187,13 +187,13 @@ func TestAWebhookIsGivenUpForItsBacklogOrWhenItsReceiverHasGone(t *testing.T) {
 	t.Parallel()
 	s := open(t)
 	w, other := hook(t, s, nil), hook(t, s, func(w *Webhook) { w.Team = "b" })
-	r := hookRun(t, s, 1, nil, says("question", "asked"))
+	r := hookRun(t, s, 1, nil, says("question", "open"))
 	fails(t, s, r, Try{At: epoch, Next: epoch.Add(time.Hour), Reason: "gone", Status: 410})
 	if got, err := s.Webhooks.Get(t.Context(), w.ID); err != nil || got.Reason != "gone" || got.Lost != 1 || got.Waiting != 0 {
 		t.Errorf("%+v, %v", got, err)
 	}
 	for n := range 3 {
-		hookRun(t, s, 2+n, func(r *Run) { r.Team = "b" }, slices.Repeat([]Event{says("question", "asked")}, maxPushWaiting-300)...)
+		hookRun(t, s, 2+n, func(r *Run) { r.Team = "b" }, slices.Repeat([]Event{says("question", "open")}, maxPushWaiting-300)...)
 	}
 	if got, err := s.Webhooks.Get(t.Context(), other.ID); err != nil || got.Reason != "backlog" || got.Lost != maxWebhookWaiting+1 || got.Waiting != 0 {
 		t.Errorf("%+v, %v", got, err)

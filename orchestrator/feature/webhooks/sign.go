@@ -46,7 +46,7 @@ func newSecret() string {
 func ParseSecret(text string) (Key, error) {
 	encoded, found := strings.CutPrefix(text, secretPrefix)
 	raw, err := base64.StdEncoding.Strict().DecodeString(encoded)
-	if !found || err != nil || len(raw) < leastKey || len(raw) > mostKey || len(text) > 2*mostKey {
+	if !found || err != nil || len(raw) < leastKey || len(raw) > mostKey || strings.ContainsAny(text, "\r\n") {
 		return Key{}, fault.New(fault.Input, "the secret isn't whsec_ and base64 of %d to %d bytes", leastKey, mostKey).
 			WithFindings([]fault.Finding{{
 				Pointer: "/secret", Message: "it isn't whsec_ and base64 of 24 to 64 bytes",
