@@ -48,6 +48,7 @@ func newTeams(t *testing.T, change func(*config.Config)) *teams {
 	t.Parallel()
 	w := newWalledAt(t, filepath.Join(t.TempDir(), "data"), func(c *config.Config) {
 		c.A2A.Push, c.A2A.PushPrivate = true, []string{"hook.example=127.0.0.1"}
+		c.Webhooks.Private = c.A2A.PushPrivate
 		for unit, files := range teamUnits {
 			for name, text := range files {
 				write(t, text, c.Units[0], unit, name)
@@ -126,6 +127,7 @@ func (w *teams) fill() {
 	w.has = map[string][]string{
 		"run": {done, own, waits, asks, turn, scheduled}, "session": {session}, "question": {w.record(asks).Question.ID},
 		"unit": {"a.alpha-unit", "alpha-unit", "a.alpha-talk"}, "schedule": {"a.alpha-plan", "alpha-plan"}, "token": {"alpha-aide"},
+		"webhook": {w.making(http.MethodPost, "/v1/webhooks", `{"url":"http://hook.example:9/in"}`)},
 	}
 	w.making(http.MethodPost, "/v1/tokens", `{"name":"alpha-aide","scopes":["read"]}`)
 }

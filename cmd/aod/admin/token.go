@@ -176,9 +176,9 @@ func tokenRemoveCommand(env *cli.Env) *cobra.Command {
 		Use:   "rm NAME",
 		Short: "Revoke a token, and stop what was made with it",
 		Long: `Revoke a token. Its next request is refused, and a server that runs ends the streams that are
-open with it within some seconds. Its runs, sessions and schedules go on: those are counted, and
---stop ends the runs, closes the sessions and pauses the schedules, also of one that was revoked
-before. --give has its schedules belong to another token, which runs them from then on.`,
+open with it within some seconds. Its runs, sessions, schedules and webhooks go on: those are
+counted, and --stop ends the runs, closes the sessions, pauses the schedules and removes the
+webhooks, also of one that was revoked before. --give has its schedules belong to another token, which runs them from then on.`,
 		Example: "  aod token rm ci\n  aod token rm ci --stop\n  aod token rm ada --give bob",
 		Args:    cli.Exactly(1, "the name of a token"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -199,14 +199,14 @@ before. --give has its schedules belong to another token, which runs them from t
 			return leftBy(cmd.Context(), env, server, args[0], stop)
 		},
 	}
-	cmd.Flags().BoolVar(&stop, "stop", false, "end its runs, close its sessions and pause its schedules")
+	cmd.Flags().BoolVar(&stop, "stop", false, "end its runs, close its sessions, pause its schedules and remove its webhooks")
 	cmd.Flags().StringVar(&give, "give", "", "the name of the token to which its schedules go")
 	return cmd
 }
 
 // leftovers are what goes on that was made with a token.
 type leftovers struct {
-	runs, sessions, schedules []string // ids, and names of schedules
+	runs, sessions, schedules, webhooks []string // ids, and names of schedules
 }
 
 func (l leftovers) text() string {
@@ -214,7 +214,7 @@ func (l leftovers) text() string {
 	for _, part := range []struct {
 		of   []string
 		noun string
-	}{{l.runs, "run"}, {l.sessions, "session"}, {l.schedules, "schedule"}} {
+	}{{l.runs, "run"}, {l.sessions, "session"}, {l.schedules, "schedule"}, {l.webhooks, "webhook"}} {
 		if len(part.of) > 0 {
 			parts = append(parts, ui.Plural(len(part.of), part.noun))
 		}
@@ -263,6 +263,14 @@ func findLeft(ctx context.Context, server *client.Client, by string) (left lefto
 			left.schedules = append(left.schedules, schedule.Name)
 		}
 	}
+	for hook, err := range server.Webhooks.List(ctx) {
+		if err != nil {
+			return left, err
+		}
+		if hook.By == by {
+			left.webhooks = append(left.webhooks, hook.ID)
+		}
+	}
 	for session, err := range server.Sessions.List(ctx, client.SessionFilter{Open: true}) {
 		if err != nil {
 			return left, err
@@ -287,6 +295,11 @@ func findLeft(ctx context.Context, server *client.Client, by string) (left lefto
 func (l leftovers) stop(ctx context.Context, server *client.Client, by string) error {
 	for _, name := range l.schedules {
 		if _, err := server.Schedules.Pause(ctx, name); err != nil && !fault.Is(err, fault.NotFound) {
+			return err
+		}
+	}
+	for _, id := range l.webhooks {
+		if err := server.Webhooks.Delete(ctx, id); err != nil && !fault.Is(err, fault.NotFound) {
 			return err
 		}
 	}
