@@ -7,10 +7,10 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/internal/wire/httpwire"
 	"github.com/agent-on-demand/aod/orchestrator"
 	"github.com/agent-on-demand/aod/orchestrator/feature/webhooks"
-	"github.com/agent-on-demand/aod/orchestrator/store"
 )
 
 // webhookHandlers answer what is asked of webhooks.
@@ -25,7 +25,7 @@ func (h webhookHandlers) feature() *webhooks.Feature {
 func webhookID(c echo.Context) (string, error) {
 	id := c.Param("id")
 	if !httpwire.IsRunID(id) {
-		return "", store.UnknownWebhook()
+		return "", fault.New(fault.NotFound, "there is no webhook of this id").WithHint("`aod webhook ls` lists them")
 	}
 	return id, nil
 }
