@@ -28,10 +28,14 @@ func OwnerOf(team, token string) *Owner {
 // identityOfToken begins the identity of a token.
 const identityOfToken = "token:"
 
+// IdentityOfHook begins the identity of a hook, by which programs elsewhere start runs. It stands in the place of the
+// name of a token: no token has a name with a colon.
+const IdentityOfHook = "hook:"
+
 // IdentityOf returns the identity of the holder of a token: "" of the server's own, which has no name.
 func IdentityOf(token string) string {
-	if token == "" {
-		return ""
+	if token == "" || strings.HasPrefix(token, IdentityOfHook) {
+		return token
 	}
 	return identityOfToken + token
 }

@@ -29,6 +29,7 @@ import (
 	"github.com/agent-on-demand/aod/orchestrator"
 	"github.com/agent-on-demand/aod/orchestrator/feature/mcpsessions"
 	"github.com/agent-on-demand/aod/orchestrator/feature/pushes"
+	"github.com/agent-on-demand/aod/orchestrator/feature/webhooks"
 	"github.com/agent-on-demand/aod/orchestrator/httpapi"
 	"github.com/agent-on-demand/aod/orchestrator/kind/container"
 	"github.com/agent-on-demand/aod/orchestrator/pool"
@@ -94,6 +95,21 @@ func pushesOf(c *config.Config) pushes.Options {
 	}
 }
 
+// hooksOf are the hooks, whose secrets are read for each message: another one is in force at once.
+func hooksOf(c *config.Config) map[string]httpapi.Hook {
+	hooks, kept := map[string]httpapi.Hook{}, secrets.Files{Dir: c.Secrets}
+	for name, h := range c.Hooks {
+		hooks[name] = httpapi.Hook{Unit: h.Unit, Team: h.Team, Key: func() (webhooks.Key, error) {
+			secret, err := kept.Read(h.Secret)
+			if err != nil {
+				return webhooks.Key{}, err
+			}
+			return webhooks.ParseSecret(string(secret))
+		}}
+	}
+	return hooks
+}
+
 const connectTime = 5 * time.Second // to a receiver
 
 func containerOptions(c *config.Config, kept secrets.Files, logger *slog.Logger) container.Options {
@@ -140,7 +156,7 @@ func (a *app) newAPI(
 		Origins:     c.Origins,
 		UploadBytes: c.UploadLimit, PayloadBytes: c.PayloadLimit, Memory: service.Memory(), FileRoots: c.FileRoots,
 		ExecuteProblems: c.ExecuteErrors == config.AsProblem, NoPage: !hasPage,
-		Logger: logger, Version: versionText(), Metrics: service.Metrics(),
+		Logger: logger, Version: versionText(), Metrics: service.Metrics(), Hooks: hooksOf(c),
 	}
 	if c.A2A.Enabled {
 		//nolint:gocritic // it isn't made yet

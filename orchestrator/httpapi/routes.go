@@ -8,6 +8,7 @@ import (
 
 	"github.com/agent-on-demand/aod/internal/access"
 	"github.com/agent-on-demand/aod/orchestrator"
+	"github.com/agent-on-demand/aod/orchestrator/feature/webhooks"
 	"github.com/agent-on-demand/aod/schemas"
 )
 
@@ -92,6 +93,7 @@ type handlers struct {
 	audit     auditHandlers
 	tokens    tokenHandlers
 	webhooks  webhookHandlers
+	hooks     hookHandlers
 }
 
 func newHandlers(svc *orchestrator.Service, opts Options) handlers {
@@ -116,6 +118,7 @@ func newHandlers(svc *orchestrator.Service, opts Options) handlers {
 		audit:     auditHandlers{svc.Audit},
 		tokens:    tokenHandlers{svc, opts.Tokens, opts.Version},
 		webhooks:  webhookHandlers{svc},
+		hooks:     hookHandlers{svc, opts.Hooks, webhooks.NoKey(), opts.PayloadBytes, opts.Logger},
 		standard: standardHandlers{
 			svc, bodies, waits, hostFiles{opts.FileRoots, bodies, svc.Units}, opts.ExecuteProblems,
 		},
@@ -202,6 +205,7 @@ func (h handlers) ofWebhooks() []route {
 		{http.MethodGet, "/v1/webhooks/:id", access.Read, one(webhookID, h.webhooks.get), 0},
 		{http.MethodDelete, "/v1/webhooks/:id", access.Run, about(webhookID, h.webhooks.remove), 0},
 		{http.MethodPost, "/v1/webhooks/:id/test", access.Run, one(webhookID, h.webhooks.test), slow},
+		{http.MethodPost, "/v1/hooks/:name", public, h.hooks.start, open},
 	}
 }
 

@@ -85,6 +85,7 @@ type Config struct {
 	A2A    A2AConfig    // of the Agent2Agent protocol
 
 	Webhooks WebhooksConfig
+	Hooks    map[string]HookConfig // by name
 
 	Policy  PolicyConfig // of all units
 	Uploads PolicyConfig // of those that were uploaded, beside Policy; see PolicyFor
@@ -175,6 +176,10 @@ func (c *Config) Values() []Value {
 	for _, name := range slices.Sorted(maps.Keys(c.Teams)) {
 		t := c.Teams[name]
 		values = append(values, c.valuesOf(join(teamsKey, name), t.settings())...)
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.Hooks)) {
+		h := c.Hooks[name]
+		values = append(values, c.valuesOf(join(hooksKey, name), h.settings())...)
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Unit)) {
 		u := c.Unit[name]

@@ -91,7 +91,10 @@ type loader struct {
 
 // newLoader returns a loader whose Config holds the defaults.
 func newLoader(data string) *loader {
-	c := &Config{Data: data, Unit: map[string]UnitConfig{}, Teams: map[string]TeamConfig{}, sources: map[string]place{}}
+	c := &Config{
+		Data: data, Unit: map[string]UnitConfig{}, Teams: map[string]TeamConfig{}, Hooks: map[string]HookConfig{},
+		sources: map[string]place{},
+	}
 	rows := c.settings()
 	setDefaults(rows)
 	setDefaults(c.A2A.settings())
