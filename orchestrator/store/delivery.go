@@ -115,7 +115,8 @@ func (s *Deliveries) Due(
 		return nil, next, err
 	}
 	due, err = query(ctx, s.core.readers, scanDuePush, selectDuePushes, nanos(at), nanos(at.Add(maxPushDelay)),
-		string(pushes), string(hosts), atMost(limit), besides.Named, besides.Webhooks)
+		string(pushes), string(hosts), atMost(limit), besides.Named, besides.Webhooks,
+		calmFrom)
 	if err != nil {
 		return nil, next, s.core.explain(ctx, "look for pushes", err)
 	}
@@ -124,8 +125,12 @@ func (s *Deliveries) Due(
 	return due, fromNanos(first), s.core.explain(ctx, "look for pushes", err)
 }
 
+// Of a webhook that failed so often, one push at a time is due: its receiver takes no places that others need.
 const (
 	selectDuePushes = `SELECT seq, host FROM pushes WHERE waiting > 0 AND (next_at <= ?1 OR next_at > ?2)
+		AND NOT EXISTS (SELECT 1 FROM webhooks JOIN pushes AS first ON first.webhook = webhooks.seq
+			WHERE webhooks.seq = pushes.webhook AND failures >= ?8 AND first.waiting > 0 AND first.next_at <= ?1
+				AND first.seq < pushes.seq)
 		AND seq NOT IN (SELECT value FROM json_each(?3)) AND host NOT IN (SELECT value FROM json_each(?4))
 		AND NOT iif(webhook IS NULL, ?6, ?7) ORDER BY next_at LIMIT ?5`
 	selectNextPush = "SELECT coalesce(min(next_at), 0) FROM pushes WHERE waiting > 0 AND next_at > ?"
