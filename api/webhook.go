@@ -5,9 +5,9 @@ import "time"
 // WebhookRequest asks a server to tell a receiver, by Standard Webhooks, of the ends of runs and of what they ask
 // people.
 type WebhookRequest struct {
-	URL    string   `json:"url"`              // of the receiver: https, and a public address, or a host that the operator names
+	URL    string   `json:"url"`              // of the receiver, which speaks https at a public address
 	Secret string   `json:"secret,omitempty"` // by which requests are signed: whsec_BASE64; "" has the server make one
-	Run    string   `json:"run,omitempty"`    // the id of the run of which alone it is told; "": all that its maker may see
+	Run    string   `json:"run,omitempty"`    // the id of the run of which alone it is told; "": of all
 	Events []string `json:"events,omitempty"` // of WebhookEvents; none: all
 }
 
@@ -46,7 +46,7 @@ type Webhook struct {
 
 	Deliveries   PushDeliveries `json:"deliveries"`
 	State        WebhookState   `json:"state"`
-	Outcome      string         `json:"outcome,omitempty"`       // of the last try, as of WebhookTest; "": there was none
+	Outcome      string         `json:"outcome,omitempty"`       // of the last try; "": there was none
 	Status       int            `json:"status,omitempty"`        // of the answer to it; 0: there was none
 	TriedAt      *time.Time     `json:"tried_at,omitempty"`      // nil: there was none
 	FailingSince *time.Time     `json:"failing_since,omitempty"` // the first failure since the last delivery

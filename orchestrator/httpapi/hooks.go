@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"context"
 	"io"
 	"log/slog"
 	"net/http"
@@ -23,6 +24,14 @@ type Hook struct {
 	Unit string
 	Team string                       // that owns the runs
 	Key  func() (webhooks.Key, error) // by which the messages are signed
+}
+
+// as returns a context of what the hook of a name does.
+func (h Hook) as(ctx context.Context, name string) context.Context {
+	return access.WithGrant(ctx, access.Grant{
+		Name: api.IdentityOfHook + name, Scopes: []access.Scope{access.Run}, Teams: []string{h.Team},
+		Units: []string{h.Unit},
+	})
 }
 
 // hookHandlers start runs by messages that are signed, and need no token.
@@ -55,11 +64,7 @@ func (h hookHandlers) start(c echo.Context) error {
 	if _, err := contract.Decode(raw, h.limit); err != nil {
 		return httpwire.AsKind(fault.BadRequest, err)
 	}
-	ctx := access.WithGrant(request.Context(), access.Grant{
-		Name: api.IdentityOfHook + name, Scopes: []access.Scope{access.Run}, Teams: []string{hook.Team},
-		Units: []string{hook.Unit},
-	})
-	record, joined, err := h.svc.Submit(ctx, spool.Submission{
+	record, joined, err := h.svc.Submit(hook.as(request.Context(), name), spool.Submission{
 		Unit: hook.Unit, Input: raw, Key: id, TraceParent: httpwire.TraceParent(request),
 	})
 	if err != nil {

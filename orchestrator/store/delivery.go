@@ -154,7 +154,8 @@ func scanDelivery(row scanner, d *Delivery) error {
 const selectNextDelivery = `SELECT pushes.seq, runs.id, pushes.id, coalesce(webhooks.url, pushes.url), pushes.host,
 	token, scheme, credentials, events.seq, events.at, events.type, events.data, tries, coalesce(webhooks.id, ''),
 	coalesce(webhooks.failures, 0), runs.unit, runs.root, runs.team, runs.made_by
-	FROM pushes LEFT JOIN webhooks ON webhooks.seq = pushes.webhook JOIN runs ON runs.seq = pushes.run JOIN deliveries ON deliveries.push = pushes.seq
+	FROM pushes LEFT JOIN webhooks ON webhooks.seq = pushes.webhook JOIN runs ON runs.seq = pushes.run
+	JOIN deliveries ON deliveries.push = pushes.seq
 		AND deliveries.ended_at = 0
 	JOIN events ON events.run = pushes.run AND events.seq = deliveries.event
 	WHERE pushes.seq = ? ORDER BY deliveries.event LIMIT 1`

@@ -109,7 +109,8 @@ func pushIDOf(ctx context.Context, tx *transaction, run int64, p Push, other str
 func (s *Pushes) Delete(ctx context.Context, run, id string) error {
 	return s.core.change(ctx, "delete push", func(ctx context.Context, tx *transaction) error {
 		return tx.change(ctx, unknownPush(),
-			"DELETE FROM pushes WHERE run = (SELECT seq FROM runs WHERE id = ?) AND id = ? AND webhook IS NULL", run, id)
+			"DELETE FROM pushes WHERE run = (SELECT seq FROM runs WHERE id = ?) AND id = ? AND webhook IS NULL",
+			run, id)
 	})
 }
 
@@ -131,7 +132,8 @@ func scanPush(row scanner, p *Push) error {
 
 // List returns those of a run, the oldest first. An unknown run has none.
 func (s *Pushes) List(ctx context.Context, run string) ([]Push, error) {
-	return list(ctx, s.core, "list pushes", scanPush, selectPush+" WHERE runs.id = ? AND webhook IS NULL ORDER BY pushes.seq", run)
+	return list(ctx, s.core, "list pushes", scanPush,
+		selectPush+" WHERE runs.id = ? AND webhook IS NULL ORDER BY pushes.seq", run)
 }
 
 // Get returns a push of a run, or a NotFound fault.

@@ -178,7 +178,8 @@ func tokenRemoveCommand(env *cli.Env) *cobra.Command {
 		Long: `Revoke a token. Its next request is refused, and a server that runs ends the streams that are
 open with it within some seconds. Its runs, sessions, schedules and webhooks go on: those are
 counted, and --stop ends the runs, closes the sessions, pauses the schedules and removes the
-webhooks, also of one that was revoked before. --give has its schedules belong to another token, which runs them from then on.`,
+webhooks, also of one that was revoked before. --give has its schedules belong to another token,
+which runs them from then on.`,
 		Example: "  aod token rm ci\n  aod token rm ci --stop\n  aod token rm ada --give bob",
 		Args:    cli.Exactly(1, "the name of a token"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -199,7 +200,7 @@ webhooks, also of one that was revoked before. --give has its schedules belong t
 			return leftBy(cmd.Context(), env, server, args[0], stop)
 		},
 	}
-	cmd.Flags().BoolVar(&stop, "stop", false, "end its runs, close its sessions, pause its schedules and remove its webhooks")
+	cmd.Flags().BoolVar(&stop, "stop", false, "end, close, pause or remove what was made with it and goes on")
 	cmd.Flags().StringVar(&give, "give", "", "the name of the token to which its schedules go")
 	return cmd
 }
@@ -255,20 +256,15 @@ func leftBy(ctx context.Context, env *cli.Env, server *client.Client, name strin
 // findLeft finds what goes on that was made with a token. A call ends with its caller, and a turn
 // with its session.
 func findLeft(ctx context.Context, server *client.Client, by string) (left leftovers, err error) {
+	if left.webhooks, err = webhooksBy(ctx, server, by); err != nil {
+		return left, err
+	}
 	for schedule, err := range server.Schedules.List(ctx) {
 		if err != nil {
 			return left, err
 		}
 		if schedule.By == by && schedule.State != api.SchedulePaused && schedule.State != api.ScheduleEnded {
 			left.schedules = append(left.schedules, schedule.Name)
-		}
-	}
-	for hook, err := range server.Webhooks.List(ctx) {
-		if err != nil {
-			return left, err
-		}
-		if hook.By == by {
-			left.webhooks = append(left.webhooks, hook.ID)
 		}
 	}
 	for session, err := range server.Sessions.List(ctx, client.SessionFilter{Open: true}) {
@@ -288,6 +284,19 @@ func findLeft(ctx context.Context, server *client.Client, by string) (left lefto
 		}
 	}
 	return left, nil
+}
+
+// webhooksBy are the ids of the webhooks that were made with a token.
+func webhooksBy(ctx context.Context, server *client.Client, by string) (ids []string, err error) {
+	for hook, err := range server.Webhooks.List(ctx) {
+		if err != nil {
+			return ids, err
+		}
+		if hook.By == by {
+			ids = append(ids, hook.ID)
+		}
+	}
+	return ids, nil
 }
 
 // stop stops all: the schedules first, so that none starts another run meanwhile. What has ended by

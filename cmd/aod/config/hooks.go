@@ -39,7 +39,8 @@ func teamName(into *string) single {
 
 // secretName is the name of a secret, or nothing.
 func secretName(into *string) single {
-	return single{into, "name", "write the name of a secret, such as deploy-hook", optional(func(name string) (string, error) {
+	const advice = "write the name of a secret, such as deploy-hook"
+	return single{into, "name", advice, optional(func(name string) (string, error) {
 		if !secrets.NameRule().MatchString(name) {
 			return "", fault.New(fault.Input, "%s is not a valid secret name", fault.Quote(name))
 		}

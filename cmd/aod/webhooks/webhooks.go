@@ -55,14 +55,9 @@ of whsec_ and base64 of 24 to 64 bytes.`,
 		Example: "  aod webhook add https://hooks.example.com/aod >hook.secret\n" +
 			"  aod webhook add https://hooks.example.com/aod --event question.asked --secret-file hook.secret",
 		Args: cli.Exactly(1, "the URL of a receiver"),
-		RunE: cli.OnServer(env, func(ctx context.Context, server *client.Client, args []string) (err error) {
+		RunE: cli.OnServer(env, func(ctx context.Context, server *client.Client, args []string) error {
 			asked.URL = args[0]
-			if secretFile != "" {
-				if asked.Secret, err = cli.ReadSmall(secretFile); err != nil {
-					return fault.Wrap(fault.Input, err, "the secret in %q can't be read", secretFile)
-				}
-			}
-			made, err := server.Webhooks.Add(ctx, asked)
+			made, err := add(ctx, server, asked, secretFile)
 			return cli.Show(env, made, err, asJSON, func(w api.Webhook) error {
 				env.Note("the webhook is %s; this is its secret:", w.ID)
 				env.Out.Line("%s", ui.Printable(w.Secret))
@@ -75,6 +70,18 @@ of whsec_ and base64 of 24 to 64 bytes.`,
 	cmd.Flags().StringVar(&secretFile, "secret-file", "", "the file of the secret by which requests are signed")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the webhook with its secret as a JSON object")
 	return cmd
+}
+
+// add makes a webhook with the secret of a file; "": the server makes one.
+func add(
+	ctx context.Context, server *client.Client, asked api.WebhookRequest, secretFile string,
+) (made api.Webhook, err error) {
+	if secretFile != "" {
+		if asked.Secret, err = cli.ReadSmall(secretFile); err != nil {
+			return made, fault.Wrap(fault.Input, err, "the secret in %q can't be read", secretFile)
+		}
+	}
+	return server.Webhooks.Add(ctx, asked)
 }
 
 func listCommand(env *cli.Env) *cobra.Command {

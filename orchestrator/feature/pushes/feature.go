@@ -74,7 +74,8 @@ func (f *Feature) Run(ctx context.Context) {
 	opts := f.opts
 	opts.Logger, opts.Told = f.logger, f.figures.tried
 	d := New(OverStore(f.store.Deliveries), f.compose, opts)
-	if d.left.Named, d.left.Webhooks = f.render == nil, f.hooks == nil || opts.NoHooks; d.left.Named && d.left.Webhooks {
+	d.left.Named, d.left.Webhooks = f.render == nil, f.hooks == nil || opts.NoHooks
+	if d.left.Named && d.left.Webhooks {
 		return
 	}
 	d.Run(ctx, f.store.Deliveries.News())

@@ -46,7 +46,7 @@ type Options struct {
 	PerHost int            // of these, to one host; 8
 	Timeout time.Duration  // of a request; 10 s
 	Tries   int            // of a delivery; 10, and 150 of one of a webhook
-	Delay   time.Duration  // before the second try, twice as long before each other up to 2^8 of it; 7 s, for 10 tries within an hour
+	Delay   time.Duration  // before the second try, doubled before each other 8 times; 7 s: 10 tries within an hour
 	Logger  *slog.Logger   // ids, statuses and times only; nil discards
 	// Told is called with what became of each try, and how long that was after its event.
 	Told func(r Result, after time.Duration)

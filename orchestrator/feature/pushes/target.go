@@ -172,8 +172,9 @@ func portOf(u *url.URL) string {
 }
 
 func (a Approach) broken(rule, message, hint string) error {
+	rule = a.Noun + strings.TrimPrefix(rule, "push")
 	return fault.New(fault.Input, "the address is refused").
-		WithFindings([]fault.Finding{{Pointer: "/url", Message: message + " (" + a.Noun + strings.TrimPrefix(rule, "push") + ")", Hint: hint}})
+		WithFindings([]fault.Finding{{Pointer: "/url", Message: message + " (" + rule + ")", Hint: hint}})
 }
 
 // isVisible reports whether a text is ASCII that can be seen: it may stand in a header.

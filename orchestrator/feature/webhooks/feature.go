@@ -165,8 +165,8 @@ func (f *Feature) List(ctx context.Context, before int64, limit int) (api.Webhoo
 	return page, err
 }
 
-// Delete has a receiver hear nothing more, but for requests that are under way. A webhook that isn't there is a NotFound
-// fault.
+// Delete has a receiver hear nothing more, but for requests that are under way. A webhook that isn't there is a
+// NotFound fault.
 func (f *Feature) Delete(ctx context.Context, id string) error {
 	row, err := f.known(ctx, id)
 	if err != nil {

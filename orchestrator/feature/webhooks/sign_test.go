@@ -52,7 +52,7 @@ func TestWhichSecretsAreTaken(t *testing.T) {
 			t.Errorf("a key is printed as %s", text)
 		}
 	}
-	if newSecret() == newSecret() {
+	if first, second := newSecret(), newSecret(); first == second {
 		t.Error("two secrets are the same")
 	}
 }
