@@ -31,10 +31,14 @@ const (
 	identityOfUser  = "user:"
 )
 
-// IdentityOf returns the identity of whoever has a name here: of the holder of a token, or of a person, whose name is
-// the identity. "" is the server's own token, which has no name.
+// IdentityOfHook begins the identity of a hook, by which programs elsewhere start runs. It stands in the place of the
+// name of a token: no token has a name with a colon.
+const IdentityOfHook = "hook:"
+
+// IdentityOf returns the identity of whoever has a name here: of the holder of a token, or of a person or a hook, whose
+// name is the identity. "" is the server's own token, which has no name.
 func IdentityOf(name string) string {
-	if name == "" || IsUser(name) {
+	if name == "" || IsUser(name) || strings.HasPrefix(name, IdentityOfHook) {
 		return name
 	}
 	return identityOfToken + name

@@ -51,4 +51,5 @@ const (
 	PushBarred     PushEnd = "barred"     // at the last try it was at no address that may be connected to
 	PushUnanswered PushEnd = "unanswered" // it didn't answer the last try
 	PushUnmade     PushEnd = "unmade"     // what it was to be told couldn't be made
+	PushGone       PushEnd = "gone"       // the receiver of a webhook answered 410
 )

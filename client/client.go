@@ -48,6 +48,7 @@ type Client struct {
 	Models    Models
 	News      News
 	Tokens    Tokens
+	Webhooks  Webhooks
 
 	conn *conn
 }
@@ -83,7 +84,7 @@ func over(c *conn) *Client {
 	return &Client{
 		Runs: Runs{c}, Files: Files{c}, Artifacts: Artifacts{c}, Changes: Changes{c}, Flows: Flows{c},
 		Questions: Questions{c}, Sessions: Sessions{c}, Schedules: Schedules{c}, Units: Units{c}, Models: Models{c},
-		News: News{c}, Tokens: Tokens{c}, conn: c,
+		News: News{c}, Tokens: Tokens{c}, Webhooks: Webhooks{c}, conn: c,
 	}
 }
 

@@ -56,6 +56,16 @@ func toSchedule(method, name string, more ...string) request {
 	return r
 }
 
+// toWebhook is a request about a webhook.
+func toWebhook(method, id string, more ...string) request {
+	r := to(method, append([]string{"webhooks", id}, more...)...)
+	if checkID(id) != nil {
+		r.err = fault.New(fault.Input, "%s is not the id of a webhook", fault.Quote(id)).
+			WithHint("`aod webhook ls` lists them")
+	}
+	return r
+}
+
 // toSession is a request about a session.
 func toSession(method, id string, more ...string) request {
 	r := to(method, append([]string{"sessions", id}, more...)...)

@@ -218,7 +218,7 @@ func TestTheNamesInTheServersGuidesExist(t *testing.T) {
 	for _, kind := range kinds() {
 		known[kind.String()] = true
 	}
-	for _, name := range []string{"method_not_allowed", "range_not_satisfiable", "queue_timeout", "retry_in_ms", "max_output", "older_than", "max_bytes", "dry_run", "session_id", "go_version", "file_paths", "disk_full", "closed_at", "made_by", "last_used_at", "grace_until", "may_answer", "held_by", "id_token"} {
+	for _, name := range []string{"method_not_allowed", "range_not_satisfiable", "queue_timeout", "retry_in_ms", "max_output", "older_than", "max_bytes", "dry_run", "session_id", "go_version", "file_paths", "disk_full", "closed_at", "made_by", "last_used_at", "grace_until", "may_answer", "held_by", "id_token", "failing_since", "given_up", "tried_at", "own_only"} {
 		known[name] = true // of wires that have no schema of their own; the tours show most of them
 	}
 	for _, name := range []string{"server.md", apiGuide} {

@@ -31,6 +31,7 @@ import (
 	"github.com/agent-on-demand/aod/orchestrator/feature/pushes"
 	"github.com/agent-on-demand/aod/orchestrator/feature/schedules"
 	"github.com/agent-on-demand/aod/orchestrator/feature/upstreams"
+	"github.com/agent-on-demand/aod/orchestrator/feature/webhooks"
 	"github.com/agent-on-demand/aod/orchestrator/kind/container"
 	kindflow "github.com/agent-on-demand/aod/orchestrator/kind/flow"
 	"github.com/agent-on-demand/aod/orchestrator/kind/remote"
@@ -98,7 +99,7 @@ func (s settings) open(engine container.Engine) (*Service, *container.Containers
 	s.Features = []feature.Feature{models.New(s.Models), upstreams.New(s.Upstreams), egresses.New(s.Egress), artifacts.New(), messages.New()}
 	told := pushes.NewFeature(s.Pushes)
 	told.Render(s.render)
-	s.Features = append(s.Features, told, schedules.New(s.Clock), mcpsessions.New(0))
+	s.Features = append(s.Features, told, webhooks.New(told), schedules.New(s.Clock), mcpsessions.New(0))
 	containers := container.New(engine, s.Containers)
 	s.Kinds = kindsOver(containers, remote.New(remote.Options{Logger: s.Logger, Secrets: secrets.Files{Dir: s.Secrets}, Door: s.Egress}))
 	if s.watched {

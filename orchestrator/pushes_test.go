@@ -90,7 +90,8 @@ func (h *hook) config(id string) api.PushConfig {
 
 func nearHook() pushes.Options {
 	private := []outside.Exception{{Host: "canary-hook.example", Addr: netip.MustParseAddr("127.0.0.1")}}
-	return pushes.Options{Door: egress.New(egress.Options{Private: private}), Delay: time.Millisecond, Timeout: testkit.Patience}
+	door := egress.New(egress.Options{Private: private})
+	return pushes.Options{Door: door, Hooks: door, Delay: time.Millisecond, Timeout: testkit.Patience}
 }
 
 // telling is a fixture whose runs tell receivers.

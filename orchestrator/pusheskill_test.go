@@ -50,7 +50,7 @@ func deliverFrom(ctx context.Context, db *store.Store, turn string) {
 		e.Type = api.EventType(turn)
 		return renderForHook(ctx, run, e)
 	}
-	pushes.New(pushes.OverStore(db.Deliveries), render, nearHook()).Run(ctx, db.Deliveries.News())
+	pushes.New(pushes.OverStore(db.Deliveries), pushes.Render(render).Compose, nearHook()).Run(ctx, db.Deliveries.News())
 }
 
 // A process that is killed at any moment leaves nothing out and changes no order. The long form is:

@@ -112,6 +112,10 @@ func TestNoMethodTellsATokenWhatAnotherOneMade(t *testing.T) {
 	if _, _, err := w.schedules().Put(ada, "hers", api.ScheduleSpec{Unit: "worker", Every: "1h"}, nil); err != nil {
 		t.Fatal(err)
 	}
+	hook, err := w.webhooks().Add(ada, api.WebhookRequest{URL: "http://canary-hook.example:9/in"})
+	if err != nil {
+		t.Fatal(err)
+	}
 	missing, err := run.NewID()
 	if err != nil {
 		t.Fatal(err)
@@ -123,6 +127,9 @@ func TestNoMethodTellsATokenWhatAnotherOneMade(t *testing.T) {
 			theirs, none := record.ID, missing
 			if strings.HasPrefix(name, "Scheduler.") {
 				theirs, none = "hers", "none"
+			}
+			if strings.HasPrefix(name, "webhooks.") {
+				theirs = hook.ID
 			}
 			puts := slices.Contains([]string{"Scheduler.Put", "Scheduler.Add", "Scheduler.Try"}, name)
 			if puts && who != "another token" { // it has its own schedules, whose names begin with that of the team
@@ -139,7 +146,7 @@ func TestNoMethodTellsATokenWhatAnotherOneMade(t *testing.T) {
 			}
 		}
 	}
-	for _, name := range []string{"Reader.Get", "Reader.Await", "records.Feed.Events", "Sessions.Get", "messages.Feature.SayOnce", "artifacts.Feature.OpenFile", "Service.Cancel", "pushes.Feature.CreatePush", "Scheduler.Begin", "Registry.Answer", "Catalogue.Show"} {
+	for _, name := range []string{"Reader.Get", "Reader.Await", "records.Feed.Events", "Sessions.Get", "messages.Feature.SayOnce", "artifacts.Feature.OpenFile", "Service.Cancel", "pushes.Feature.CreatePush", "Scheduler.Begin", "webhooks.Feature.Test", "Registry.Answer", "Catalogue.Show"} {
 		if methods[name] == nil {
 			t.Errorf("%s isn't among the methods", name)
 		}

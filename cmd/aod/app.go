@@ -29,6 +29,7 @@ import (
 	"github.com/agent-on-demand/aod/cmd/aod/ui"
 	"github.com/agent-on-demand/aod/cmd/aod/units"
 	"github.com/agent-on-demand/aod/cmd/aod/validate"
+	"github.com/agent-on-demand/aod/cmd/aod/webhooks"
 	"github.com/agent-on-demand/aod/orchestrator/kind/container"
 	"github.com/agent-on-demand/aod/runtime/docker"
 )
@@ -133,6 +134,7 @@ func (a *app) commands() []*cobra.Command {
 	return []*cobra.Command{
 		capsules.InitCommand(env), capsules.BuildCommand(env), capsules.TestCommand(env), capsules.ShellCommand(env),
 		validate.Command(env), describe.Command(env), units.Command(env), schedules.Command(env),
+		webhooks.Command(env),
 		runcmd.Command(env), runcmd.RerunCommand(env),
 		runs.Command(env), runs.PsCommand(env), runs.LogsCommand(env), runs.CancelCommand(env),
 		runs.RemoveCommand(env), runs.SayCommand(env),

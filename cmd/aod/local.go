@@ -22,6 +22,7 @@ import (
 	"github.com/agent-on-demand/aod/orchestrator/feature/pushes"
 	"github.com/agent-on-demand/aod/orchestrator/feature/schedules"
 	"github.com/agent-on-demand/aod/orchestrator/feature/upstreams"
+	"github.com/agent-on-demand/aod/orchestrator/feature/webhooks"
 	"github.com/agent-on-demand/aod/orchestrator/kind/container"
 	kindflow "github.com/agent-on-demand/aod/orchestrator/kind/flow"
 	"github.com/agent-on-demand/aod/orchestrator/kind/remote"
@@ -52,9 +53,11 @@ type featureOptions struct {
 
 // featuresOver are what takes part in runs. Add new ones here.
 func featuresOver(o featureOptions) []feature.Feature {
+	told := pushes.NewFeature(o.pushes)
 	return []feature.Feature{
 		mcpsessions.New(o.mcpSessions), models.New(o.models), upstreams.New(o.upstreams), egresses.New(o.door),
-		artifacts.New(), messages.New(), pushes.NewFeature(o.pushes), schedules.New(nil),
+		artifacts.New(), messages.New(), told, schedules.New(nil),
+		webhooks.New(told),
 	}
 }
 

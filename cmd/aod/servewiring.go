@@ -31,6 +31,7 @@ import (
 	"github.com/agent-on-demand/aod/orchestrator/feature/mcpsessions"
 	"github.com/agent-on-demand/aod/orchestrator/feature/models"
 	"github.com/agent-on-demand/aod/orchestrator/feature/pushes"
+	"github.com/agent-on-demand/aod/orchestrator/feature/webhooks"
 	"github.com/agent-on-demand/aod/orchestrator/httpapi"
 	"github.com/agent-on-demand/aod/orchestrator/kind/container"
 	"github.com/agent-on-demand/aod/orchestrator/pool"
@@ -127,10 +128,31 @@ func teamsOf(settings func() *config.Config, tokens *access.Tokens) access.Teams
 	}
 }
 
-// pushesOf has receivers told of runs by a way of their own: what it may reach isn't a unit's.
+// pushesOf has receivers told of runs by ways of their own: what these may reach isn't a unit's.
 func pushesOf(c *config.Config) pushes.Options {
-	return pushes.Options{Door: egress.New(egress.Options{Private: c.A2A.PushExceptions(), Connect: 5 * time.Second})}
+	return pushes.Options{
+		Door:    egress.New(egress.Options{Private: c.A2A.PushExceptions(), Connect: connectTime}),
+		Hooks:   egress.New(egress.Options{Private: c.Webhooks.Exceptions(), Connect: connectTime}),
+		NoHooks: !c.Webhooks.Enabled,
+	}
 }
+
+// hooksOf are the hooks, whose secrets are read for each message: another one is in force at once.
+func hooksOf(c *config.Config) map[string]httpapi.Hook {
+	hooks, kept := map[string]httpapi.Hook{}, secrets.Files{Dir: c.Secrets}
+	for name, h := range c.Hooks {
+		hooks[name] = httpapi.Hook{Unit: h.Unit, Team: h.Team, Key: func() (webhooks.Key, error) {
+			secret, err := kept.Read(h.Secret)
+			if err != nil {
+				return webhooks.Key{}, err
+			}
+			return webhooks.ParseSecret(string(secret))
+		}}
+	}
+	return hooks
+}
+
+const connectTime = 5 * time.Second // to a receiver
 
 func containerOptions(c *config.Config, kept secrets.Files, logger *slog.Logger) container.Options {
 	opts := container.Options{
@@ -177,6 +199,7 @@ func (a *app) newAPI(
 		UploadBytes: c.UploadLimit, PayloadBytes: c.PayloadLimit, Memory: service.Memory(), FileRoots: c.FileRoots,
 		ExecuteProblems: c.ExecuteErrors == config.AsProblem, NoPage: !hasPage, Reload: settings.reload,
 		Logger: logger, Version: versionText(), Metrics: service.Metrics(), Collectors: tools.Collectors(),
+		Hooks: hooksOf(c),
 	}
 	if c.A2A.Enabled {
 		//nolint:gocritic // it isn't made yet

@@ -48,6 +48,8 @@ func newTeams(t *testing.T, change func(*config.Config)) *teams {
 	t.Parallel()
 	w := newWalledAt(t, filepath.Join(t.TempDir(), "data"), func(c *config.Config) {
 		c.A2A.Push, c.A2A.PushPrivate = true, []string{"hook.example=127.0.0.1"}
+		c.Webhooks.Private = c.A2A.PushPrivate
+		c.Hooks = map[string]config.HookConfig{"alpha-hook": {Unit: "writer", Team: "a", Secret: "none"}}
 		for unit, files := range teamUnits {
 			for name, text := range files {
 				write(t, text, c.Units[0], unit, name)
@@ -125,7 +127,8 @@ func (w *teams) fill() {
 	w.making(http.MethodPost, "/a2a/writer/message:send", `{"message":{"messageId":"m0","role":"ROLE_USER","parts":[{"text":"hi"}]},"configuration":{"taskPushNotificationConfig":{"url":"http://hook.example:9/in"}}}`)
 	w.has = map[string][]string{
 		"run": {done, own, waits, asks, turn, scheduled}, "session": {session}, "question": {w.record(asks).Question.ID},
-		"unit": {"a.alpha-unit", "alpha-unit", "a.alpha-talk"}, "schedule": {"a.alpha-plan", "alpha-plan"}, "token": {"alpha-aide"},
+		"unit": {"a.alpha-unit", "alpha-unit", "a.alpha-talk"}, "schedule": {"a.alpha-plan", "alpha-plan"}, "token": {"alpha-aide"}, "hook": {"alpha-hook"},
+		"webhook": {w.making(http.MethodPost, "/v1/webhooks", `{"url":"http://hook.example:9/in"}`)},
 	}
 	w.making(http.MethodPost, "/v1/tokens", `{"name":"alpha-aide","scopes":["read"]}`)
 }
@@ -138,7 +141,7 @@ func toPushOf(run string) string {
 // never are the ids of what never was, by what a has.
 func never(noun, has string) string {
 	switch noun {
-	case "unit", "schedule", "token":
+	case "unit", "schedule", "token", "hook":
 		return strings.Replace(has, "alpha", "omega", 1)
 	}
 	return noRun

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/agent-on-demand/aod/api/fault"
@@ -102,9 +103,22 @@ func checkRestored(ctx context.Context, path string) (runs int64, err error) {
 	return totals.Runs, errors.Join(err, s.Signins.Clear(ctx))
 }
 
-// takeOver copies what a restored home keeps of the one before.
+// takeOver copies what a restored home keeps of the one before, the secrets of webhooks too: a backup has none.
 func takeOver(home, fresh string) error {
-	for _, name := range keptOfHome {
+	secrets, err := os.ReadDir(filepath.Join(home, layout.Webhooks))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if len(secrets) > 0 {
+		if err := os.Mkdir(filepath.Join(fresh, layout.Webhooks), 0o700); err != nil {
+			return err
+		}
+	}
+	kept := slices.Clone(keptOfHome)
+	for _, of := range secrets {
+		kept = append(kept, filepath.Join(layout.Webhooks, of.Name()))
+	}
+	for _, name := range kept {
 		raw, err := os.ReadFile(filepath.Join(home, name))
 		if errors.Is(err, fs.ErrNotExist) {
 			continue

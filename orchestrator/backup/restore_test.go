@@ -121,6 +121,19 @@ func TestAHomeWithoutAStoreIsTakenOver(t *testing.T) {
 	}
 }
 
+func TestTheSecretsOfWebhooksStayAndAreInNoBackup(t *testing.T) {
+	file, home := filepath.Join(t.TempDir(), "backup"), filepath.Join(t.TempDir(), "server")
+	put(t, string(backupOf(t)), file)
+	put(t, "whsec-canary", home, layout.Webhooks, "webhook-x")
+	done, err := Restore(trusted.Context(t), home, file, true)
+	if err != nil || string(bytesOf(t, filepath.Join(home, layout.Webhooks, "webhook-x"))) != "whsec-canary" {
+		t.Errorf("%+v, %v", done, err)
+	}
+	if isHomePath(layout.Webhooks + "/webhook-x") {
+		t.Error("a backup may have one")
+	}
+}
+
 func TestARestoreOfNoFile(t *testing.T) {
 	home := filepath.Join(t.TempDir(), "server")
 	for name, file := range map[string]string{"one that isn't there": filepath.Join(t.TempDir(), "none"), "a directory": t.TempDir()} {

@@ -8,10 +8,16 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
+
+	"github.com/agent-on-demand/aod/capsule/outside"
+	"github.com/agent-on-demand/aod/handoff/egress"
+	"github.com/agent-on-demand/aod/orchestrator/feature/webhooks"
 
 	"github.com/agent-on-demand/aod/internal/testing/trusted"
 
@@ -101,10 +107,12 @@ func (s *server) start(opts Options) {
 	engine.AddImage(runtime.Image{ID: "sha256:base", Tags: []string{"base:1"}, Cmd: []string{"actor"}, OS: "linux", Arch: "amd64"})
 	s.home = filepath.Join(s.t.TempDir(), "home")
 	var err error
+	private := []outside.Exception{{Host: "hook.example", Addr: netip.MustParseAddr("127.0.0.1")}}
+	told := pushes.NewFeature(pushes.Options{Hooks: egress.New(egress.Options{Private: private}), Delay: time.Millisecond, Tries: 3})
 	containers := container.New(engine, container.Options{Logger: opts.Logger, Pool: pool.Options{Size: s.pool}})
 	s.svc, err = orchestrator.NewService(orchestrator.Options{
 		Home: s.home, Sources: []string{s.sources}, Logger: opts.Logger, Concurrency: 2, MinFreeDisk: s.minFreeDisk,
-		Features: []feature.Feature{artifacts.New(), messages.New(), pushes.NewFeature(pushes.Options{}), schedules.New(nil), mcpsessions.New(0)},
+		Features: []feature.Feature{artifacts.New(), messages.New(), told, webhooks.New(told), schedules.New(nil), mcpsessions.New(0)},
 		Kinds:    run.Kinds{"capsule": containers, "au": containers, "remote": remote.New(remote.Options{Logger: opts.Logger}), "agent": containers, "flow": kindflow.New(opts.Logger)},
 	})
 	must(s.t, err)

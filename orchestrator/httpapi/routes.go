@@ -8,6 +8,7 @@ import (
 
 	"github.com/agent-on-demand/aod/internal/access"
 	"github.com/agent-on-demand/aod/orchestrator"
+	"github.com/agent-on-demand/aod/orchestrator/feature/webhooks"
 	"github.com/agent-on-demand/aod/schemas"
 )
 
@@ -91,6 +92,8 @@ type handlers struct {
 	signins   signinHandlers
 	audit     auditHandlers
 	tokens    tokenHandlers
+	webhooks  webhookHandlers
+	hooks     hookHandlers
 }
 
 func newHandlers(svc *orchestrator.Service, opts Options) handlers {
@@ -114,6 +117,8 @@ func newHandlers(svc *orchestrator.Service, opts Options) handlers {
 		signins:   signinHandlers{svc.Signins, newAuth(opts), opts.NoPage},
 		audit:     auditHandlers{svc.Audit},
 		tokens:    tokenHandlers{svc, opts.Tokens, opts.Version},
+		webhooks:  webhookHandlers{svc},
+		hooks:     hookHandlers{svc, opts.Hooks, webhooks.NoKey(), opts.PayloadBytes, opts.Logger},
 		standard: standardHandlers{
 			svc, bodies, waits, hostFiles{opts.FileRoots, bodies, svc.Units}, opts.ExecuteProblems,
 		},
@@ -122,8 +127,8 @@ func newHandlers(svc *orchestrator.Service, opts Options) handlers {
 
 // table lists every route except those of the mounts.
 func (h handlers) table() []route {
-	return slices.Concat(h.ofRuns(), h.ofSessions(), h.ofSchedules(), h.ofUnits(), h.ofTokens(), h.ofServer(),
-		h.ofStandard())
+	return slices.Concat(h.ofRuns(), h.ofSessions(), h.ofSchedules(), h.ofWebhooks(), h.ofUnits(), h.ofTokens(),
+		h.ofServer(), h.ofStandard())
 }
 
 func (h handlers) ofRuns() []route {
@@ -191,6 +196,17 @@ func (h handlers) ofSchedules() []route {
 		{http.MethodPost, "/v1/schedules/:name/run", access.Run, h.schedules.run, slow},
 		{http.MethodGet, "/v1/schedules/:name/next", access.Read, h.schedules.next, 0},
 		{http.MethodGet, "/v1/schedules/:name/occurrences", access.Read, pages(scheduleName, occurred), 0},
+	}
+}
+
+func (h handlers) ofWebhooks() []route {
+	return []route{
+		{http.MethodGet, "/v1/webhooks", access.Read, pages(whole, h.webhooks.list), 0},
+		{http.MethodPost, "/v1/webhooks", access.Run, h.webhooks.add, 0},
+		{http.MethodGet, "/v1/webhooks/:id", access.Read, one(webhookID, h.webhooks.get), 0},
+		{http.MethodDelete, "/v1/webhooks/:id", access.Run, about(webhookID, h.webhooks.remove), 0},
+		{http.MethodPost, "/v1/webhooks/:id/test", access.Run, one(webhookID, h.webhooks.test), slow},
+		{http.MethodPost, "/v1/hooks/:name", public, h.hooks.start, open},
 	}
 }
 

@@ -17,6 +17,7 @@ const (
 	Sessions  = "sessions"    // a directory a session that isn't over
 	Schedules = "schedules"   // a directory for the files of each schedule that has some
 	BackedUp  = "backed-up"   // when the last backup was made (RFC 3339)
+	Webhooks  = "webhooks"    // the secrets of webhooks, a file each; no backup has them
 )
 
 // The files of a run's directory that are kept after its end.

@@ -46,6 +46,7 @@ import (
 	"github.com/agent-on-demand/aod/orchestrator/feature/pushes"
 	"github.com/agent-on-demand/aod/orchestrator/feature/schedules"
 	"github.com/agent-on-demand/aod/orchestrator/feature/upstreams"
+	"github.com/agent-on-demand/aod/orchestrator/feature/webhooks"
 	"github.com/agent-on-demand/aod/orchestrator/kind/container"
 	"github.com/agent-on-demand/aod/orchestrator/kind/flow"
 	"github.com/agent-on-demand/aod/orchestrator/kind/remote"
@@ -153,7 +154,7 @@ func (h *Harness) Open() {
 	opts.Features = append(
 		[]feature.Feature{
 			models.New(opts.Models), upstreams.New(opts.Upstreams), egresses.New(opts.Egress), artifacts.New(),
-			messages.New(), told, schedules.New(nil), mcpsessions.New(0),
+			messages.New(), told, webhooks.New(told), schedules.New(nil), mcpsessions.New(0),
 		},
 		opts.Features...)
 	engine := container.Engine(h.Engine)

@@ -18,6 +18,13 @@ type Delivery struct {
 	Push  Push // without what became of its deliveries
 	Event Event
 	Tries int // that were made
+
+	Webhook  string // the id of the webhook whose push it is; "": a client of the run named the receiver
+	Failures int    // of that one's tries in a row
+	Unit     string // of the run, as its Root, Team and MadeBy are
+	Root     string
+	Team     string
+	MadeBy   string
 }
 
 // addDelivery stores the deliveries of the event that was added to a run last. Only the writer may
@@ -27,9 +34,14 @@ func addDelivery(ctx context.Context, tx *transaction, run int64, e Event) error
 	if !slices.Contains(pushed, e.Type) {
 		return nil
 	}
+	hooked, err := addHooked(ctx, tx, run, e)
+	if err != nil {
+		return err
+	}
 	const add = `INSERT INTO deliveries (push, event, at)
-		SELECT seq, (SELECT max(seq) FROM events WHERE run = ?1), ?2 FROM pushes WHERE run = ?1 AND given_up_at = 0`
-	if n, err := tx.rows(ctx, add, run, nanos(e.At)); err != nil || n == 0 {
+		SELECT seq, (SELECT max(seq) FROM events WHERE run = ?1), ?2 FROM pushes WHERE run = ?1 AND given_up_at = 0
+			AND webhook IS NULL`
+	if n, err := tx.rows(ctx, add, run, nanos(e.At)); err != nil || n == 0 && !hooked {
 		return err
 	}
 	tx.pushed = true
@@ -49,6 +61,10 @@ func addDelivery(ctx context.Context, tx *transaction, run int64, e Event) error
 
 // giveUp ends a push: what waits is lost.
 func giveUp(ctx context.Context, tx *transaction, push int64, at time.Time, reason string) error {
+	if err := tx.exec(ctx, `UPDATE webhooks SET lost = lost + (SELECT waiting FROM pushes WHERE seq = ?1)
+		WHERE seq = (SELECT webhook FROM pushes WHERE seq = ?1)`, push); err != nil {
+		return err
+	}
 	if err := tx.exec(ctx, "UPDATE pushes SET given_up_at = ?, reason = ? WHERE seq = ?", nanos(at), reason,
 		push); err != nil {
 		return err
@@ -75,8 +91,10 @@ type DuePush struct {
 
 // Besides are pushes that aren't looked for.
 type Besides struct {
-	Pushes []int64
-	Hosts  []string
+	Pushes   []int64
+	Hosts    []string
+	Named    bool // those of receivers that clients of runs named
+	Webhooks bool // those of webhooks
 }
 
 // maxPushDelay is longer than any wait between two tries. Who has to wait longer waits for a clock
@@ -97,7 +115,8 @@ func (s *Deliveries) Due(
 		return nil, next, err
 	}
 	due, err = query(ctx, s.core.readers, scanDuePush, selectDuePushes, nanos(at), nanos(at.Add(maxPushDelay)),
-		string(pushes), string(hosts), atMost(limit))
+		string(pushes), string(hosts), atMost(limit), besides.Named, besides.Webhooks,
+		calmFrom)
 	if err != nil {
 		return nil, next, s.core.explain(ctx, "look for pushes", err)
 	}
@@ -106,10 +125,14 @@ func (s *Deliveries) Due(
 	return due, fromNanos(first), s.core.explain(ctx, "look for pushes", err)
 }
 
+// Of a webhook that failed so often, one push at a time is due: its receiver takes no places that others need.
 const (
 	selectDuePushes = `SELECT seq, host FROM pushes WHERE waiting > 0 AND (next_at <= ?1 OR next_at > ?2)
+		AND NOT EXISTS (SELECT 1 FROM webhooks JOIN pushes AS first ON first.webhook = webhooks.seq
+			WHERE webhooks.seq = pushes.webhook AND failures >= ?8 AND first.waiting > 0 AND first.next_at <= ?1
+				AND first.seq < pushes.seq)
 		AND seq NOT IN (SELECT value FROM json_each(?3)) AND host NOT IN (SELECT value FROM json_each(?4))
-			ORDER BY next_at LIMIT ?5`
+		AND NOT iif(webhook IS NULL, ?6, ?7) ORDER BY next_at LIMIT ?5`
 	selectNextPush = "SELECT coalesce(min(next_at), 0) FROM pushes WHERE waiting > 0 AND next_at > ?"
 )
 
@@ -125,12 +148,14 @@ func (s *Deliveries) Next(ctx context.Context, push int64) (d Delivery, err erro
 func scanDelivery(row scanner, d *Delivery) error {
 	p, e := &d.Push, &d.Event
 	return row.Scan(&p.Seq, &p.Run, &p.ID, &p.URL, &p.Host, &p.Token, &p.Scheme, &p.Credentials, &e.Seq, stamp{&e.At},
-		&e.Type, &e.Data, &d.Tries)
+		&e.Type, &e.Data, &d.Tries, &d.Webhook, &d.Failures, &d.Unit, &d.Root, &d.Team, &d.MadeBy)
 }
 
-const selectNextDelivery = `SELECT pushes.seq, runs.id, pushes.id, url, host, token, scheme, credentials, events.seq,
-	events.at, events.type, events.data, tries
-	FROM pushes JOIN runs ON runs.seq = pushes.run JOIN deliveries ON deliveries.push = pushes.seq
+const selectNextDelivery = `SELECT pushes.seq, runs.id, pushes.id, coalesce(webhooks.url, pushes.url), pushes.host,
+	token, scheme, credentials, events.seq, events.at, events.type, events.data, tries, coalesce(webhooks.id, ''),
+	coalesce(webhooks.failures, 0), runs.unit, runs.root, runs.team, runs.made_by
+	FROM pushes LEFT JOIN webhooks ON webhooks.seq = pushes.webhook JOIN runs ON runs.seq = pushes.run
+	JOIN deliveries ON deliveries.push = pushes.seq
 		AND deliveries.ended_at = 0
 	JOIN events ON events.run = pushes.run AND events.seq = deliveries.event
 	WHERE pushes.seq = ? ORDER BY deliveries.event LIMIT 1`
@@ -169,8 +194,8 @@ func (s *Deliveries) Note(ctx context.Context, t Try) error {
 			t.Status, nanos(next), t.Push); err != nil {
 			return err
 		}
-		if t.Delivered || !t.Next.IsZero() {
-			return nil
+		if err := noteHooked(ctx, tx, t); err != nil || t.Delivered || !t.Next.IsZero() {
+			return err
 		}
 		return giveUp(ctx, tx, t.Push, t.At, t.Reason)
 	})

@@ -87,7 +87,7 @@ func putPush(ctx context.Context, tx *transaction, run int64, p Push, newID stri
 		return 0, err
 	}
 	var count int
-	err = tx.QueryRowContext(ctx, "SELECT count(*) FROM pushes WHERE run = ?", run).Scan(&count)
+	err = tx.QueryRowContext(ctx, "SELECT count(*) FROM pushes WHERE run = ? AND webhook IS NULL", run).Scan(&count)
 	if err == nil && count > MaxPushes {
 		err = fault.New(fault.TooLarge, "the run has %d pushes already", MaxPushes).
 			WithHint("remove one that nobody needs")
@@ -109,7 +109,8 @@ func pushIDOf(ctx context.Context, tx *transaction, run int64, p Push, other str
 func (s *Pushes) Delete(ctx context.Context, run, id string) error {
 	return s.core.change(ctx, "delete push", func(ctx context.Context, tx *transaction) error {
 		return tx.change(ctx, unknownPush(),
-			"DELETE FROM pushes WHERE run = (SELECT seq FROM runs WHERE id = ?) AND id = ?", run, id)
+			"DELETE FROM pushes WHERE run = (SELECT seq FROM runs WHERE id = ?) AND id = ? AND webhook IS NULL",
+			run, id)
 	})
 }
 
@@ -131,13 +132,14 @@ func scanPush(row scanner, p *Push) error {
 
 // List returns those of a run, the oldest first. An unknown run has none.
 func (s *Pushes) List(ctx context.Context, run string) ([]Push, error) {
-	return list(ctx, s.core, "list pushes", scanPush, selectPush+" WHERE runs.id = ? ORDER BY pushes.seq", run)
+	return list(ctx, s.core, "list pushes", scanPush,
+		selectPush+" WHERE runs.id = ? AND webhook IS NULL ORDER BY pushes.seq", run)
 }
 
 // Get returns a push of a run, or a NotFound fault.
 func (s *Pushes) Get(ctx context.Context, run, id string) (Push, error) {
-	p, err := find(ctx, s.core.readers, scanPush, unknownPush(), selectPush+" WHERE runs.id = ? AND pushes.id = ?", run,
-		id)
+	p, err := find(ctx, s.core.readers, scanPush, unknownPush(),
+		selectPush+" WHERE runs.id = ? AND pushes.id = ? AND webhook IS NULL", run, id)
 	return p, s.core.explain(ctx, "read push", err)
 }
 

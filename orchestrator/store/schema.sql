@@ -270,6 +270,33 @@ CREATE TABLE occurrences (
 CREATE INDEX occurrences_by_schedule ON occurrences (schedule, seq);
 CREATE INDEX occurrences_waiting     ON occurrences (schedule, seq) WHERE outcome = 'waiting';
 
+-- A webhook tells a receiver of the ends and the questions of the runs that a team has. What it tells of one run is a
+-- push of that run, so that it comes in order. Its secret isn't here.
+CREATE TABLE webhooks (
+  seq         INTEGER PRIMARY KEY AUTOINCREMENT, -- never given twice: a page begins after one
+  id          TEXT    NOT NULL UNIQUE,
+  team        TEXT    NOT NULL,
+  made_by     TEXT    NOT NULL, -- as of runs
+  only_by     TEXT    NOT NULL, -- it tells of what was made with this token alone; '' of all that the team has
+  run         INTEGER REFERENCES runs (seq) ON DELETE CASCADE, -- it tells of this tree alone; NULL of all
+  url         TEXT    NOT NULL,
+  host        TEXT    NOT NULL, -- of the url
+  events      TEXT    NOT NULL, -- the types that it tells of: a JSON list
+  created_at  INTEGER NOT NULL,
+  delivered   INTEGER NOT NULL DEFAULT 0,
+  lost        INTEGER NOT NULL DEFAULT 0,
+  failures    INTEGER NOT NULL DEFAULT 0, -- tries since the last delivery
+  failing_at  INTEGER NOT NULL DEFAULT 0, -- the first of these; 0 for none
+  tried_at    INTEGER NOT NULL DEFAULT 0, -- the last try
+  status      INTEGER NOT NULL DEFAULT 0, -- its answer's; 0 for none
+  outcome     TEXT    NOT NULL DEFAULT '', -- what became of it
+  given_up_at INTEGER NOT NULL DEFAULT 0, -- 0: it goes on
+  reason      TEXT    NOT NULL DEFAULT ''
+) STRICT;
+
+CREATE INDEX webhooks_by_team ON webhooks (team, seq);
+CREATE INDEX webhooks_by_run  ON webhooks (run) WHERE run IS NOT NULL;
+
 -- A push tells a receiver what happens in a run, one event after the other. A delivery is stored
 -- with its event, in one transaction.
 CREATE TABLE pushes (
@@ -288,10 +315,12 @@ CREATE TABLE pushes (
   status      INTEGER NOT NULL DEFAULT 0, -- its answer's; 0 for none
   given_up_at INTEGER NOT NULL DEFAULT 0, -- 0: it goes on
   reason      TEXT    NOT NULL DEFAULT '',
+  webhook     INTEGER REFERENCES webhooks (seq) ON DELETE CASCADE, -- whose it is; NULL: a client of the run named the receiver
   UNIQUE (run, id)
 ) STRICT;
 
 CREATE INDEX pushes_due ON pushes (next_at) WHERE waiting > 0;
+CREATE INDEX pushes_by_webhook ON pushes (webhook, waiting) WHERE webhook IS NOT NULL;
 
 CREATE TABLE deliveries (
   push      INTEGER NOT NULL REFERENCES pushes (seq) ON DELETE CASCADE,

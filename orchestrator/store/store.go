@@ -22,6 +22,7 @@ type Store struct {
 	Schedules   *Schedules
 	Occurrences *Occurrences
 	Pushes      *Pushes
+	Webhooks    *Webhooks
 	Deliveries  *Deliveries
 	Units       *Units
 	Signins     *Signins
@@ -37,7 +38,7 @@ func newStore(c *core) *Store {
 		Runs: &Runs{c}, Events: &Events{c}, Keys: &Keys{c}, Steps: &Steps{c}, ModelCalls: &ModelCalls{c},
 		Questions: &Questions{c}, Sessions: &Sessions{c}, Schedules: &Schedules{c}, Occurrences: &Occurrences{c},
 		Pushes: &Pushes{c}, Deliveries: &Deliveries{c}, Units: &Units{c}, Signins: &Signins{c}, Feed: &Feed{c},
-		Audits: &Audits{c}, Usages: &Usages{c}, core: c,
+		Audits: &Audits{c}, Usages: &Usages{c}, Webhooks: &Webhooks{c}, core: c,
 	}
 }
 

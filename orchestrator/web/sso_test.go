@@ -22,7 +22,7 @@ func peopled(t *testing.T, redirect string) (*page, *issuertest.Issuer) {
 	people := issuer.New(issuer.Options{
 		URL: at.URL, Audience: "api", ClientID: "cli", PageClient: "aod", Scopes: []string{"openid", "offline_access"},
 		Secret: func() (secrets.Secret, error) { return secrets.Secret(at.Secret), nil },
-		Claims: issuer.Claims{Team: "groups"}, Rules: issuer.Rules{Known: []string{"a", "b"}, Default: []access.Scope{access.Read, access.Run}},
+		Claims: issuer.Claims{Team: "groups"}, Rules: issuer.Rules{Known: func() []string { return []string{"a", "b"} }, Default: []access.Scope{access.Read, access.Run}},
 	})
 	return newPageFor(t, web.Options{People: people, Redirect: redirect}), at
 }

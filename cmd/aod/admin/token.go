@@ -176,9 +176,10 @@ func tokenRemoveCommand(env *cli.Env) *cobra.Command {
 		Use:   "rm NAME",
 		Short: "Revoke a token, and stop what was made with it",
 		Long: `Revoke a token. Its next request is refused, and a server that runs ends the streams that are
-open with it within some seconds. Its runs, sessions and schedules go on: those are counted, and
---stop ends the runs, closes the sessions and pauses the schedules, also of one that was revoked
-before. --give has its schedules belong to another token, which runs them from then on.`,
+open with it within some seconds. Its runs, sessions, schedules and webhooks go on: those are
+counted, and --stop ends the runs, closes the sessions, pauses the schedules and removes the
+webhooks, also of one that was revoked before. --give has its schedules belong to another token,
+which runs them from then on.`,
 		Example: "  aod token rm ci\n  aod token rm ci --stop\n  aod token rm ada --give bob",
 		Args:    cli.Exactly(1, "the name of a token"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -199,14 +200,14 @@ before. --give has its schedules belong to another token, which runs them from t
 			return leftBy(cmd.Context(), env, server, args[0], stop)
 		},
 	}
-	cmd.Flags().BoolVar(&stop, "stop", false, "end its runs, close its sessions and pause its schedules")
+	cmd.Flags().BoolVar(&stop, "stop", false, "end, close, pause or remove what was made with it and goes on")
 	cmd.Flags().StringVar(&give, "give", "", "the name of the token to which its schedules go")
 	return cmd
 }
 
 // leftovers are what goes on that was made with a token.
 type leftovers struct {
-	runs, sessions, schedules []string // ids, and names of schedules
+	runs, sessions, schedules, webhooks []string // ids, and names of schedules
 }
 
 func (l leftovers) text() string {
@@ -214,7 +215,7 @@ func (l leftovers) text() string {
 	for _, part := range []struct {
 		of   []string
 		noun string
-	}{{l.runs, "run"}, {l.sessions, "session"}, {l.schedules, "schedule"}} {
+	}{{l.runs, "run"}, {l.sessions, "session"}, {l.schedules, "schedule"}, {l.webhooks, "webhook"}} {
 		if len(part.of) > 0 {
 			parts = append(parts, ui.Plural(len(part.of), part.noun))
 		}
@@ -255,6 +256,9 @@ func leftBy(ctx context.Context, env *cli.Env, server *client.Client, name strin
 // findLeft finds what goes on that was made with a token. A call ends with its caller, and a turn
 // with its session.
 func findLeft(ctx context.Context, server *client.Client, by string) (left leftovers, err error) {
+	if left.webhooks, err = webhooksBy(ctx, server, by); err != nil {
+		return left, err
+	}
 	for schedule, err := range server.Schedules.List(ctx) {
 		if err != nil {
 			return left, err
@@ -282,11 +286,29 @@ func findLeft(ctx context.Context, server *client.Client, by string) (left lefto
 	return left, nil
 }
 
+// webhooksBy are the ids of the webhooks that were made with a token.
+func webhooksBy(ctx context.Context, server *client.Client, by string) (ids []string, err error) {
+	for hook, err := range server.Webhooks.List(ctx) {
+		if err != nil {
+			return ids, err
+		}
+		if hook.By == by {
+			ids = append(ids, hook.ID)
+		}
+	}
+	return ids, nil
+}
+
 // stop stops all: the schedules first, so that none starts another run meanwhile. What has ended by
 // itself needn't be stopped.
 func (l leftovers) stop(ctx context.Context, server *client.Client, by string) error {
 	for _, name := range l.schedules {
 		if _, err := server.Schedules.Pause(ctx, name); err != nil && !fault.Is(err, fault.NotFound) {
+			return err
+		}
+	}
+	for _, id := range l.webhooks {
+		if err := server.Webhooks.Delete(ctx, id); err != nil && !fault.Is(err, fault.NotFound) {
 			return err
 		}
 	}

@@ -85,6 +85,9 @@ type Config struct {
 	A2A    A2AConfig    // of the Agent2Agent protocol
 	OIDC   OIDCConfig   // of people whom an issuer signs in
 
+	Webhooks WebhooksConfig
+	Hooks    map[string]HookConfig // by name
+
 	Policy  PolicyConfig // of all units
 	Uploads PolicyConfig // of those that were uploaded, beside Policy; see PolicyFor
 
@@ -171,6 +174,7 @@ func (c *Config) Values() []Value {
 	values = append(values, c.valuesOf("a2a", c.A2A.settings())...)
 	values = append(values, c.given(c.valuesOf(oidcKey, c.OIDC.settings()))...)
 	values = append(values, c.given(c.valuesOf(join(oidcKey, oidcScopeKey), c.OIDC.scopes()))...)
+	values = append(values, c.valuesOf(webhooksKey, c.Webhooks.settings())...)
 	values = append(values, c.valuesOf("policy", c.Policy.settings())...)
 	values = append(values, c.valuesOf(uploadsKey, c.Uploads.uploadSettings())...)
 	for _, name := range slices.Sorted(maps.Keys(c.Teams)) {
@@ -181,6 +185,10 @@ func (c *Config) Values() []Value {
 	for _, name := range slices.Sorted(maps.Keys(c.Tokens)) {
 		s := c.Tokens[name]
 		values = append(values, c.spending(join(tokensKey, name), &s)...)
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.Hooks)) {
+		h := c.Hooks[name]
+		values = append(values, c.valuesOf(join(hooksKey, name), h.settings())...)
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Unit)) {
 		u := c.Unit[name]

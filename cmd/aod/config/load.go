@@ -91,11 +91,15 @@ type loader struct {
 
 // newLoader returns a loader whose Config holds the defaults.
 func newLoader(data string) *loader {
-	c := &Config{Data: data, Unit: map[string]UnitConfig{}, Teams: map[string]TeamConfig{}, Tokens: map[string]Spending{}, sources: map[string]place{}}
+	c := &Config{
+		Data: data, Unit: map[string]UnitConfig{}, Teams: map[string]TeamConfig{}, Hooks: map[string]HookConfig{},
+		Tokens: map[string]Spending{}, sources: map[string]place{},
+	}
 	rows := c.settings()
 	setDefaults(rows)
 	setDefaults(c.A2A.settings())
 	setDefaults(c.OIDC.settings())
+	setDefaults(c.Webhooks.settings())
 	setDefaults(c.Policy.settings())
 	setDefaults(c.Uploads.uploadSettings())
 	return &loader{config: c, rows: rows}

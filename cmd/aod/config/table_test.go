@@ -47,6 +47,8 @@ func TestTheGuidesTablesAreWhole(t *testing.T) {
 	text = replaceSection(t, text, "a2a", markdown(new(A2AConfig).settings()))
 	text = replaceSection(t, text, "oidc", markdown(new(OIDCConfig).settings()))
 	text = replaceSection(t, text, "oidc scopes", markdown(new(OIDCConfig).scopes()))
+	text = replaceSection(t, text, webhooksKey, markdown(new(WebhooksConfig).settings()))
+	text = replaceSection(t, text, hooksKey, markdown(new(HookConfig).settings()))
 	text = replaceSection(t, text, "teams", markdown(new(TeamConfig).settings()))
 	text = replaceSection(t, text, "model_cost", markdown(new(Spending).cost()))
 	text = replaceSection(t, text, "model_tokens", markdown(new(Spending).tokens()))
@@ -58,7 +60,7 @@ func TestTheGuidesTablesAreWhole(t *testing.T) {
 }
 
 func TestEveryRowOfTheTable(t *testing.T) {
-	for _, s := range slices.Concat(new(Config).settings(), new(CertificateConfig).settings(), new(AgentsConfig).settings(), new(A2AConfig).settings(), new(OIDCConfig).settings(), new(OIDCConfig).scopes(), new(TeamConfig).settings(), new(Spending).cost(), new(Spending).tokens(), new(UnitConfig).settings(),
+	for _, s := range slices.Concat(new(Config).settings(), new(CertificateConfig).settings(), new(AgentsConfig).settings(), new(A2AConfig).settings(), new(OIDCConfig).settings(), new(OIDCConfig).scopes(), new(WebhooksConfig).settings(), new(HookConfig).settings(), new(TeamConfig).settings(), new(Spending).cost(), new(Spending).tokens(), new(UnitConfig).settings(),
 		new(LimitsConfig).settings(), new(UnitA2A).settings(), new(PolicyConfig).settings(), new(PolicyConfig).uploadSettings()) {
 		t.Run(s.key+" is documented on one line", func(t *testing.T) {
 			if s.doc == "" || strings.ContainsAny(s.doc, "\n`") || strings.HasSuffix(s.doc, ".") {
@@ -177,6 +179,12 @@ func schema() object {
 		{"type", "object"},
 		{"additionalProperties", object{{"type", "object"}, {"additionalProperties", false}, {"properties", spending}}},
 	}
+	hooks := object{
+		{"description", "What starts runs when others send webhooks, by their names."},
+		{"type", "object"},
+		{"propertyNames", object{{"pattern", "^[a-z0-9]+([._-][a-z0-9]+)*$"}, {"maxLength", 63}}},
+		{"additionalProperties", append(block("A hook.", new(HookConfig).settings()), member{"required", []string{"unit", "secret"}})},
+	}
 	policy := block("The most that units may have.", new(PolicyConfig).settings(),
 		member{"uploads", block("The most that uploaded units may have; the stricter of this and policy counts.", new(PolicyConfig).uploadSettings())})
 	agents := object{
@@ -195,7 +203,7 @@ func schema() object {
 		{"description", "The file that --config or AOD_CONFIG names. Every key is optional."},
 		{"type", "object"},
 		{"additionalProperties", false},
-		{"properties", append(properties(new(Config).settings()), member{"agents", agents}, member{"a2a", agent2agent}, member{"oidc", people}, member{"policy", policy}, member{"teams", teams}, member{"tokens", tokens}, member{"unit", units},
+		{"properties", append(properties(new(Config).settings()), member{"agents", agents}, member{"a2a", agent2agent}, member{"oidc", people}, member{webhooksKey, block("How receivers are told of the runs of teams.", new(WebhooksConfig).settings())}, member{hooksKey, hooks}, member{"policy", policy}, member{"teams", teams}, member{"tokens", tokens}, member{"unit", units},
 			member{"upstreams", upstreamsSchema()}, member{"providers", providersSchema()}, member{"models", modelsSchema()})},
 	}
 }

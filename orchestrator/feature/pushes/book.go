@@ -22,8 +22,10 @@ type Book interface {
 
 // Besides are the pushes that Due leaves out: these, and all of receivers at these hosts.
 type Besides struct {
-	Pushes []int64
-	Hosts  []string
+	Pushes   []int64
+	Hosts    []string
+	Named    bool // those of receivers that clients of runs named
+	Webhooks bool // those of webhooks
 }
 
 // Due is a push that has something to tell.
@@ -40,6 +42,15 @@ type Delivery struct {
 	Event api.Event
 	At    time.Time // when the event was
 	Tries int       // that were made
+
+	Webhook  string // the id of the webhook whose push it is; "": a client of the run named the receiver
+	Failures int    // of the webhook's tries in a row
+	Of       Subject
+}
+
+// Subject is what a run is that a Delivery tells of.
+type Subject struct {
+	Unit, Root, Team, By string // By: the name of the token with which it was made; "" for none
 }
 
 // Result is what became of a delivery.
@@ -61,6 +72,7 @@ const (
 	Barred     Word = "barred"     // the receiver is at no address that may be connected to
 	Unanswered Word = "unanswered" // the receiver couldn't be connected to, or didn't answer in time
 	Unmade     Word = "unmade"     // the body couldn't be made
+	Gone       Word = "gone"       // the receiver of a webhook has answered 410: it is told nothing more
 )
 
 // settled reports whether the push may go on with what it has to tell next.

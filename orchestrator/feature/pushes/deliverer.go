@@ -3,6 +3,7 @@ package pushes
 import (
 	"context"
 	"log/slog"
+	"net/http"
 	"sync"
 	"time"
 
@@ -21,11 +22,13 @@ const (
 
 // Deliverer tells receivers what a Book has for them.
 type Deliverer struct {
-	book   Book
-	render Render
-	opts   Options
-	sender sender
-	freed  chan struct{} // of capacity 1: a push that was led isn't any more
+	book    Book
+	compose Compose
+	opts    Options
+	named   sender        // to receivers that clients of runs named
+	hooks   sender        // to those of webhooks
+	freed   chan struct{} // of capacity 1: a push that was led isn't any more
+	left    Besides       // what is never told
 
 	mu      sync.Mutex
 	led     map[int64]string // hosts, by the pushes that are led
@@ -33,11 +36,12 @@ type Deliverer struct {
 }
 
 // New returns a Deliverer, which does nothing before Run.
-func New(book Book, render Render, opts Options) *Deliverer {
+func New(book Book, compose Compose, opts Options) *Deliverer {
 	opts = opts.withDefaults()
 	return &Deliverer{
-		book: book, render: render, opts: opts, sender: newSender(opts), freed: make(chan struct{}, 1),
-		led: map[int64]string{},
+		book: book, compose: compose, opts: opts, named: newSender(opts, opts.Door),
+		hooks: newSender(opts, opts.Hooks), freed: make(chan struct{}, 1), led: map[int64]string{},
+		left: Besides{Webhooks: opts.NoHooks},
 	}
 }
 
@@ -45,7 +49,8 @@ func New(book Book, render Render, opts Options) *Deliverer {
 // something. A request that is under way then is given up, and made again by the next Deliverer
 // over the book. It returns when all is over.
 func (d *Deliverer) Run(ctx context.Context, news <-chan struct{}) {
-	defer d.sender.close()
+	defer d.named.close()
+	defer d.hooks.close()
 	defer d.leaders.Wait()
 	for ctx.Err() == nil {
 		timer := time.NewTimer(d.look(ctx))
@@ -91,7 +96,7 @@ func (d *Deliverer) look(ctx context.Context) time.Duration {
 func (d *Deliverer) room() (int, Besides) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	var besides Besides
+	besides := d.left
 	hosts := map[string]int{}
 	for push, host := range d.led {
 		besides.Pushes = append(besides.Pushes, push)
@@ -164,20 +169,26 @@ func (d *Deliverer) deliverInOrder(ctx context.Context, push int64) {
 // try makes a delivery, or says when it may be tried again.
 func (d *Deliverer) try(ctx context.Context, delivery Delivery) Result {
 	var r Result
-	body, kind, err := d.render(ctx, delivery.Run, delivery.Event)
+	m, err := d.compose(ctx, delivery)
+	sender, most, tries := d.named, d.opts.Tries, delivery.Tries+1
+	if delivery.Webhook != "" {
+		sender, most = d.hooks, d.opts.hookTries
+	}
 	switch {
 	case err != nil:
 		d.opts.Logger.Warn("push not made", "run", delivery.Run, "push", delivery.Push, "event", delivery.Event.Seq,
 			fault.LogAttr(err))
 		r.Word = Unmade
-	case body == nil:
+	case m.Body == nil:
 		r.Word = Nothing
 	default:
-		r.Word, r.Status = d.sender.send(ctx, delivery, kind, body)
+		r.Word, r.Status = sender.send(ctx, delivery.To, m)
 	}
 	r.At = time.Now()
-	if tries := delivery.Tries + 1; !r.Word.settled() && tries < d.opts.Tries {
-		r.Next = r.At.Add(d.opts.delay(tries))
+	if r.Status == http.StatusGone && delivery.Webhook != "" {
+		r.Word = Gone
+	} else if !r.Word.settled() && tries < most {
+		r.Next = r.At.Add(d.opts.delay(max(tries, delivery.Failures+1)))
 	}
 	return r
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -288,6 +289,40 @@ func TestTheTriesOfADeliveryTakeAboutAnHour(t *testing.T) {
 		all += d
 	}
 	if all < 45*time.Minute || all > 75*time.Minute {
+		t.Errorf("all together wait %s", all)
+	}
+}
+
+func TestWhatTheReceiverOfAWebhookMayDo(t *testing.T) {
+	named := newReceiver(t, func(_ int, w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusGone) })
+	hooks := newReceiver(t, func(n int, w http.ResponseWriter, _ *http.Request) { w.WriteHeader([]int{500, 200, 410}[n-1]) })
+	door := func(hosts ...string) *egress.Door {
+		known := map[string][]string{"near.example": {"127.0.0.1"}, "other.example": {"127.0.0.1"}}
+		return egress.New(egress.Options{Resolver: &resolver{known: known}, Private: near(hosts...)})
+	}
+	opts := Options{Door: door("near.example"), Hooks: door("other.example"), Tries: 3}
+	hook, barred := hooks.at("other.example"), hooks.at("near.example") // that is what clients of runs may name
+	hook.Token, barred.Token = ofHook, ofHook
+	w := newWorld(t, opts, plain, 3, named.at("near.example"), hook, barred)
+	for push, want := range map[int64][]Word{1: {Refused, Refused, Refused}, 2: {Refused, Delivered, Gone}, 3: {Barred, Barred, Barred}} {
+		w.await(push)
+		if words := w.words(push); !slices.Equal(words, want) {
+			t.Errorf("push %d: %q, want %q", push, words, want)
+		}
+	}
+}
+
+func TestTheTriesOfAWebhookTakeAboutThreeDays(t *testing.T) {
+	opts := Options{}.withDefaults()
+	var all time.Duration
+	for tries := 1; tries < opts.hookTries; tries++ {
+		d := opts.delay(tries)
+		if d >= time.Hour {
+			t.Errorf("after try %d it waits %s", tries, d)
+		}
+		all += d
+	}
+	if all < 60*time.Hour || all > 84*time.Hour {
 		t.Errorf("all together wait %s", all)
 	}
 }

@@ -19,7 +19,8 @@ import (
 // Feature implements feature.Feature: it tells receivers elsewhere what happens in runs.
 type Feature struct {
 	opts    Options
-	render  Render // nil: nothing is told
+	render  Render  // nil: nothing is told to receivers that clients of runs name
+	hooks   Compose // nil: there are no webhooks
 	library feature.Library
 	gate    feature.Gate
 	store   *store.Store
@@ -36,6 +37,26 @@ func NewFeature(opts Options) *Feature {
 // Render has bodies made by render, from Run on.
 func (f *Feature) Render(render Render) { f.render = render }
 
+// Webhooks has what webhooks tell made by compose, from Run on.
+func (f *Feature) Webhooks(compose Compose) { f.hooks = compose }
+
+// HookTo checks the address of the receiver of a webhook, and where its name leads now. The error is a fault:
+// Unsupported where there are no webhooks, Input with findings for an address that is refused.
+func (f *Feature) HookTo(ctx context.Context, address string) (Target, error) {
+	if f.opts.NoHooks {
+		return Target{}, fault.New(fault.Unsupported, "this server has no webhooks").
+			WithHint("the operator can allow them by webhooks.enabled: true")
+	}
+	return Approach{f.opts.Hooks, "webhook", "webhooks.private"}.To(ctx, address)
+}
+
+// SendHook makes one request to the receiver of a webhook, and says what became of it, and the status of the answer.
+func (f *Feature) SendHook(ctx context.Context, to Target, m Message) (Word, int) {
+	s := newSender(f.opts, f.opts.Hooks)
+	defer s.close()
+	return s.send(ctx, to, m)
+}
+
 // Init implements feature.Initializer. Runs that end with the process tell nobody.
 func (f *Feature) Init(p feature.Process) error {
 	f.library, f.gate, f.store, f.logger = p.Library, p.Gate, p.Store, p.Logger
@@ -50,12 +71,22 @@ func (f *Feature) Collectors() []prometheus.Collector { return f.figures.collect
 // Run implements feature.Runner: it makes the deliveries that are due, until ctx ends. What earlier processes
 // left is among them.
 func (f *Feature) Run(ctx context.Context) {
-	if f.render == nil {
-		return
-	}
 	opts := f.opts
 	opts.Logger, opts.Told = f.logger, f.figures.tried
-	New(OverStore(f.store.Deliveries), f.render, opts).Run(ctx, f.store.Deliveries.News())
+	d := New(OverStore(f.store.Deliveries), f.compose, opts)
+	d.left.Named, d.left.Webhooks = f.render == nil, f.hooks == nil || opts.NoHooks
+	if d.left.Named && d.left.Webhooks {
+		return
+	}
+	d.Run(ctx, f.store.Deliveries.News())
+}
+
+// compose makes the message of a delivery, by whose it is.
+func (f *Feature) compose(ctx context.Context, d Delivery) (Message, error) {
+	if d.Webhook != "" {
+		return f.hooks(ctx, d)
+	}
+	return f.render.Compose(ctx, d)
 }
 
 type targetsKey struct{}

@@ -40,6 +40,7 @@ type told struct {
 	next    time.Time
 	results []Result
 	given   bool
+	hook    string // whose it is
 }
 
 func (s *shelf) Due(_ context.Context, at time.Time, besides Besides, limit int) (due []Due, next time.Time, _ error) {
@@ -67,7 +68,7 @@ func (s *shelf) First(_ context.Context, push int64) (Delivery, bool, error) {
 	if len(p.waiting) == 0 {
 		return Delivery{}, false, nil
 	}
-	return Delivery{Push: push, Run: "run", To: p.to, Event: api.Event{Seq: p.waiting[0], Type: api.EventState}, At: time.Now(), Tries: p.tries}, true, nil
+	return Delivery{Push: push, Run: "run", To: p.to, Event: api.Event{Seq: p.waiting[0], Type: api.EventState}, At: time.Now(), Tries: p.tries, Webhook: p.hook}, true, nil
 }
 
 func (s *shelf) Note(_ context.Context, d Delivery, r Result) error {
@@ -188,12 +189,18 @@ func plain(_ context.Context, run string, e api.Event) ([]byte, string, error) {
 	return fmt.Appendf(nil, "canary %s %d", run, e.Seq), "text/canary", nil
 }
 
+// ofHook is the token of the targets of webhooks.
+const ofHook = "hook"
+
 // newWorld delivers what is waiting for targets, each of so many events.
 func newWorld(t *testing.T, opts Options, render Render, events int64, targets ...Target) *harness {
 	t.Helper()
 	w := &harness{shelf: &shelf{pushes: map[int64]*told{}}, t: t, log: &testkit.Log{}, news: make(chan struct{}, 1)}
 	for i, to := range targets {
 		p := &told{to: to}
+		if to.Token == ofHook {
+			p.hook = "hook"
+		}
 		for seq := range events {
 			p.waiting = append(p.waiting, seq+1)
 		}
@@ -213,7 +220,7 @@ func newWorld(t *testing.T, opts Options, render Render, events int64, targets .
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		New(w, render, opts).Run(ctx, w.news)
+		New(w, render.Compose, opts).Run(ctx, w.news)
 	}()
 	t.Cleanup(func() { stop(); <-done })
 	return w

@@ -4,12 +4,13 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
-	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"time"
 
 	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/handoff/egress"
 )
 
 const (
@@ -24,9 +25,9 @@ type sender struct {
 	transport *http.Transport
 }
 
-func newSender(opts Options) sender {
+func newSender(opts Options, door *egress.Door) sender {
 	transport := &http.Transport{ // without a proxy: that would be whom addresses are checked for
-		DialContext:            opts.Door.DialContext,
+		DialContext:            door.DialContext,
 		TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: opts.Roots},
 		ForceAttemptHTTP2:      true,
 		MaxIdleConns:           opts.AtOnce,
@@ -42,16 +43,16 @@ func newSender(opts Options) sender {
 	}
 }
 
-// send makes the request of a delivery, and returns what came of it with the status of the answer.
-func (s sender) send(ctx context.Context, d Delivery, kind string, body []byte) (Word, int) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, d.To.URL, bytes.NewReader(body))
+// send makes a request to a receiver, and returns what came of it with the status of the answer.
+func (s sender) send(ctx context.Context, to Target, m Message) (Word, int) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, to.URL, bytes.NewReader(m.Body))
 	if err != nil {
 		return Barred, 0 // it was an address when it was stored
 	}
-	request.Header.Set("Content-Type", kind)
+	maps.Copy(request.Header, m.Header)
+	request.Header.Set("Content-Type", m.Kind)
 	request.Header.Set("User-Agent", "AOD")
-	request.Header.Set("Idempotency-Key", fmt.Sprintf("%s-%d-%d", d.Run, d.Push, d.Event.Seq))
-	d.To.show(request.Header)
+	to.show(request.Header)
 	answer, err := s.client.Do(request)
 	switch {
 	case fault.Is(err, fault.Forbidden):

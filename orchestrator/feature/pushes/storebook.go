@@ -37,6 +37,7 @@ func (b storeBook) First(ctx context.Context, seq int64) (Delivery, bool, error)
 	event := api.Event{Seq: d.Event.Seq, Type: api.EventType(d.Event.Type), Data: d.Event.Data}
 	return Delivery{
 		Push: d.Push.Seq, Run: d.Push.Run, To: to, Event: event, At: d.Event.At, Tries: d.Tries,
+		Webhook: d.Webhook, Failures: d.Failures, Of: Subject{d.Unit, d.Root, d.Team, d.MadeBy},
 	}, err == nil, err
 }
 

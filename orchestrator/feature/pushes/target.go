@@ -22,12 +22,22 @@ const (
 	maxSecret = 4096
 )
 
-// The rules that an address can break. Refusals name them.
+// Approach is how receivers are approached, and what that is called.
+type Approach struct {
+	Door    *egress.Door
+	Noun    string // "push" or "webhook"
+	Setting string // that names hosts at addresses which aren't public
+}
+
+// The rules that an address can break. Refusals name them; those of a webhook begin with "webhook".
 const (
 	RuleURL     = "push_url"     // an http or https address without user, password or fragment
 	RuleTLS     = "push_https"   // only what push_private names is spoken to without TLS
 	RulePrivate = "push_private" // a public address, or one that push_private names
 )
+
+// named is the approach to receivers that clients of runs name.
+func named(door *egress.Door) Approach { return Approach{door, "push", "a2a.push_private"} }
 
 // Target is a receiver, and what it wants to be shown. Its texts are secret.
 type Target struct {
@@ -75,7 +85,7 @@ func TargetOf(ctx context.Context, c api.PushConfig, door *egress.Door) (Target,
 			"give them as they stand in the header Authorization, behind the scheme")
 	}
 	var err error
-	if t.Host, err = hostOf(ctx, c.URL, door); err != nil {
+	if t.Host, err = named(door).hostOf(ctx, c.URL); err != nil {
 		findings = append(findings, fault.Public(err).Findings...)
 	}
 	if len(findings) > 0 {
@@ -91,24 +101,33 @@ func refused(findings []fault.Finding) error {
 		strings.TrimPrefix(first.Pointer, "/"), first.Message).WithHint("%s", first.Hint).WithFindings(findings)
 }
 
+// To checks the address of a receiver, and where its name leads now. The error is as that of TargetOf.
+func (a Approach) To(ctx context.Context, address string) (Target, error) {
+	host, err := a.hostOf(ctx, address)
+	if err != nil {
+		return Target{}, refused(fault.Public(err).Findings)
+	}
+	return Target{URL: address, Host: host}, nil
+}
+
 // hostOf checks the address of a receiver and returns its host.
-func hostOf(ctx context.Context, address string, door *egress.Door) (string, error) {
+func (a Approach) hostOf(ctx context.Context, address string) (string, error) {
 	u, err := url.Parse(address)
 	if message, hint := whyNoURL(address, u, err); message != "" {
-		return "", broken(RuleURL, message, hint)
+		return "", a.broken(RuleURL, message, hint)
 	}
 	host := strings.ToLower(strings.TrimSuffix(u.Hostname(), "."))
-	if u.Scheme == "http" && !door.Excepts(host) {
-		return "", broken(RuleTLS, "only https is spoken to this host",
-			"write https://; the operator can name hosts for http in a2a.push_private")
+	if u.Scheme == "http" && !a.Door.Excepts(host) {
+		return "", a.broken(RuleTLS, "only https is spoken to this host",
+			"write https://; the operator can name hosts for http in "+a.Setting)
 	}
-	err = door.Check(ctx, net.JoinHostPort(host, portOf(u)))
+	err = a.Door.Check(ctx, net.JoinHostPort(host, portOf(u)))
 	switch {
-	case fault.Is(err, fault.Forbidden), isUnknown(err) && !door.Excepts(host):
-		return "", broken(RulePrivate, "no public address of its host is known",
-			"name a host at a public address; the operator can name others in a2a.push_private")
+	case fault.Is(err, fault.Forbidden), isUnknown(err) && !a.Door.Excepts(host):
+		return "", a.broken(RulePrivate, "no public address of its host is known",
+			"name a host at a public address; the operator can name others in "+a.Setting)
 	case fault.Is(err, fault.BadRequest):
-		return "", broken(RuleURL, "it names no host, or no port from 1 to 65535",
+		return "", a.broken(RuleURL, "it names no host, or no port from 1 to 65535",
 			"name a host, such as hooks.example.com")
 	case errors.Is(ctx.Err(), context.Canceled):
 		return "", context.Cause(ctx)
@@ -152,7 +171,8 @@ func portOf(u *url.URL) string {
 	return cmp.Or(u.Port(), usual)
 }
 
-func broken(rule, message, hint string) error {
+func (a Approach) broken(rule, message, hint string) error {
+	rule = a.Noun + strings.TrimPrefix(rule, "push")
 	return fault.New(fault.Input, "the address is refused").
 		WithFindings([]fault.Finding{{Pointer: "/url", Message: message + " (" + rule + ")", Hint: hint}})
 }

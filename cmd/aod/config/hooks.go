@@ -1,0 +1,56 @@
+package config
+
+import (
+	"gopkg.in/yaml.v3"
+
+	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/api/fault"
+)
+
+// HookConfig holds what starts a run when somebody elsewhere sends a webhook.
+type HookConfig struct {
+	Unit   string // that is run
+	Team   string // that owns the runs
+	Secret string // the name of the secret by which the messages are signed
+}
+
+const hooksKey = "hooks"
+
+// settings is the table of the settings of one hook. They can be set in the file only.
+func (h *HookConfig) settings() []setting {
+	return []setting{
+		{"unit", unitName(&h.Unit), "", "the unit that is run, with the message as its input; required"},
+		{"team", teamName(&h.Team), api.DefaultTeam, "the team that owns the runs"},
+		{
+			"secret", secretName(&h.Secret), "",
+			"the name of the secret by which messages are signed: whsec_ and base64; required",
+		},
+	}
+}
+
+// teamName is the name of a team.
+func teamName(into *string) single {
+	return single{
+		into, "name", "write the name of a team, such as research",
+		func(name string) (string, error) { return name, api.CheckTeam(name) },
+	}
+}
+
+// hooks reads the hooks, by name.
+func (f *file) hooks(line int, n *yaml.Node) {
+	for key, value := range f.pairs(hooksKey, line, n) {
+		at := join(hooksKey, key.Value)
+		if api.CheckUnitName(key.Value) != nil {
+			f.report(f.at(key.Line), named(hooksKey, fault.Quote(key.Value)+" is not a valid name of a hook"),
+				"write lower-case letters and digits, joined by `-`, `_` or `.`, such as deploy")
+			continue
+		}
+		var h HookConfig
+		setDefaults(h.settings())
+		f.object(at, key.Line, value, f.readers(at, h.settings()))
+		if h.Unit == "" || h.Secret == "" {
+			f.report(f.at(key.Line), named(at, "it needs a unit and a secret"), "write unit: NAME and secret: NAME")
+		}
+		f.config.Hooks[key.Value] = h
+	}
+}
