@@ -18,7 +18,8 @@ func issuerOf(settings *reloader) *issuer.Issuer {
 		Logger: settings.logger,
 		Claims: issuer.Claims{Team: o.Team, Scope: o.ScopeClaim, Group: o.Group},
 		Rules: issuer.Rules{
-			Known: func() []string { return settings.config().KnownTeams() }, Teams: o.Teams, Limits: access.Limits{Rate: o.Rate, Runs: o.Runs},
+			Known: func() []string { return settings.config().KnownTeams() },
+			Teams: o.Teams, Limits: access.Limits{Rate: o.Rate, Runs: o.Runs},
 			Scopes: map[string][]access.Scope{}, Default: scopesOf(o.DefaultScopes...),
 		},
 	}

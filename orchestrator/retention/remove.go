@@ -10,8 +10,8 @@ import (
 )
 
 // Remove removes a run that ended, all that it called, and everything that is kept of them, but for what was used and
-// the audit. The error is a NotFound fault for a run that the client of ctx may not know of, and a Conflict for one that
-// goes on, that another one called, or that is a turn of an open session.
+// the audit. The error is a NotFound fault for a run that the client of ctx may not know of, and a Conflict for one
+// that goes on, that another one called, or that is a turn of an open session.
 func (r *Retention) Remove(ctx context.Context, id string) (removed api.RemovedRun, err error) {
 	removed = api.RemovedRun{ID: id, HeldBy: []string{}}
 	if err := r.opts.Undamaged(ctx); err != nil {

@@ -78,7 +78,8 @@ func (s *Store) compact(ctx context.Context) (err error) {
 	return nil
 }
 
-// Scrub does GiveBack, and empties the write-ahead log, as far as no reader holds it: nothing is left of what was erased.
+// Scrub does GiveBack, and empties the write-ahead log, as far as no reader holds it: nothing is left of what was
+// erased.
 func (s *Store) Scrub(ctx context.Context) error {
 	if _, err := s.GiveBack(ctx); err != nil {
 		return err

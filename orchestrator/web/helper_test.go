@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/cookiejar"
+	"net/netip"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -17,11 +18,12 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/agent-on-demand/aod/internal/testing/trusted"
-
 	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/capsule/outside"
+	"github.com/agent-on-demand/aod/handoff/egress"
 	"github.com/agent-on-demand/aod/internal/access"
 	"github.com/agent-on-demand/aod/internal/testing/testkit"
+	"github.com/agent-on-demand/aod/internal/testing/trusted"
 	"github.com/agent-on-demand/aod/orchestrator"
 	"github.com/agent-on-demand/aod/orchestrator/feature"
 	"github.com/agent-on-demand/aod/orchestrator/feature/artifacts"
@@ -29,6 +31,7 @@ import (
 	"github.com/agent-on-demand/aod/orchestrator/feature/messages"
 	"github.com/agent-on-demand/aod/orchestrator/feature/pushes"
 	"github.com/agent-on-demand/aod/orchestrator/feature/schedules"
+	"github.com/agent-on-demand/aod/orchestrator/feature/webhooks"
 	"github.com/agent-on-demand/aod/orchestrator/httpapi"
 	"github.com/agent-on-demand/aod/orchestrator/kind/container"
 	kindflow "github.com/agent-on-demand/aod/orchestrator/kind/flow"
@@ -140,9 +143,10 @@ func (p *page) start(address string) {
 	logger := slog.New(slog.NewJSONHandler(p.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	containers := container.New(p.engine, container.Options{Logger: logger})
 	var err error
+	told := pushes.NewFeature(pushes.Options{Hooks: egress.New(egress.Options{Private: []outside.Exception{{Host: "hook.example", Addr: netip.MustParseAddr("127.0.0.1")}}})})
 	p.svc, err = orchestrator.NewService(orchestrator.Options{
 		Home: p.home, Sources: []string{p.sources}, Logger: logger, Concurrency: 2,
-		Features: []feature.Feature{artifacts.New(), messages.New(), pushes.NewFeature(pushes.Options{}), schedules.New(nil), mcpsessions.New(0)},
+		Features: []feature.Feature{artifacts.New(), messages.New(), told, webhooks.New(told), schedules.New(nil), mcpsessions.New(0)},
 		Teams:    p.tokens.Teams,
 		Kinds: run.Kinds{
 			"capsule": containers, "au": containers, "agent": containers, "flow": kindflow.New(logger), "remote": remote.New(remote.Options{Logger: logger}),

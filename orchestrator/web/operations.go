@@ -14,6 +14,7 @@ func (p *Page) addOperations() {
 	p.page("/ui/operations", office{p}.show)
 	p.addPrune()
 	p.addSchedules()
+	p.addWebhooks()
 	p.addAccounts()
 }
 

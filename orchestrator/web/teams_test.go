@@ -18,6 +18,7 @@ import (
 	"github.com/agent-on-demand/aod/internal/testing/testkit"
 	"github.com/agent-on-demand/aod/orchestrator"
 	"github.com/agent-on-demand/aod/orchestrator/feature/schedules"
+	"github.com/agent-on-demand/aod/orchestrator/feature/webhooks"
 	"github.com/agent-on-demand/aod/orchestrator/questions"
 	"github.com/agent-on-demand/aod/orchestrator/spool"
 )
@@ -71,9 +72,12 @@ func teamScene(p *page) scene {
 	must(p.t, err)
 	talk, err := p.svc.Sessions.Create(ctx, "talker", nil)
 	must(p.t, err)
+	told, _ := orchestrator.FeatureOf[*webhooks.Feature](p.svc)
+	hook, err := told.Add(ctx, api.WebhookRequest{URL: "https://hook.example/canary"})
+	must(p.t, err)
 	return scene{
 		"runs": {asks, done, waits, own}, "units": {upload.Name, "alpha"}, "questions": {asked.Questions[0].ID},
-		"schedules": {"a.alpha-plan", "alpha-plan"}, "chat": {talk.ID},
+		"schedules": {"a.alpha-plan", "alpha-plan"}, "chat": {talk.ID}, "webhooks": {hook.ID},
 	}
 }
 
@@ -117,7 +121,7 @@ func TestThePageTellsATeamNothingOfAnother(t *testing.T) {
 	ofB := p.client
 	p.signInAs("a")
 	ofA := p.client
-	plain := []string{"/ui/runs", "/ui/units", "/ui/units/actor", "/ui/units/teller", "/ui/units/teller/flow", "/ui/units/talker", "/ui/questions", "/ui/schedules", "/ui/chat", "/ui/operations", "/ui/operations/prune?age=0s"}
+	plain := []string{"/ui/runs", "/ui/units", "/ui/units/actor", "/ui/units/teller", "/ui/units/teller/flow", "/ui/units/talker", "/ui/questions", "/ui/schedules", "/ui/webhooks", "/ui/chat", "/ui/operations", "/ui/operations/prune?age=0s"}
 	seen := func(by *http.Client) map[string]string {
 		p.client = by
 		told := map[string]string{}

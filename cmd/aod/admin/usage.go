@@ -61,7 +61,8 @@ func listQuotas(ctx context.Context, env *cli.Env, server *client.Client, asJSON
 	if err != nil {
 		return err
 	}
-	return cli.Table(env, cli.All(quotas), asJSON, "nothing is bounded", []string{"RULE", "LIMIT", "USED", "LEFT", "OPENS"},
+	titles := []string{"RULE", "LIMIT", "USED", "LEFT", "OPENS"}
+	return cli.Table(env, cli.All(quotas), asJSON, "nothing is bounded", titles,
 		func(q api.Quota) []string {
 			return []string{
 				ui.Printable(q.Rule), q.Limit.String(), q.Used.String(), q.Left.String(), minute(q.Opens, "-"),

@@ -13,13 +13,14 @@ type Change struct {
 	Restart []string // keys of those that are others, and hold when the server is started again
 }
 
-// Again returns what changes in a server with the settings of c where next is what was read now. Prices, budgets, teams,
-// tokens, the policy and what is set for single units hold at once.
+// Again returns what changes in a server with the settings of c where next is what was read now. Prices, budgets,
+// teams, tokens, the policy and what is set for single units hold at once.
 func (c *Config) Again(next *Config) Change {
 	now := *c
-	now.Unit, now.Teams, now.Tokens, now.Policy, now.Uploads = next.Unit, next.Teams, next.Tokens, next.Policy, next.Uploads
-	now.Models, now.Providers, now.ModelCost, now.ModelTokens = next.Models, next.Providers, next.ModelCost, next.ModelTokens
-	now.sources = next.sources
+	now.Unit, now.Teams, now.Tokens = next.Unit, next.Teams, next.Tokens
+	now.Policy, now.Uploads, now.sources = next.Policy, next.Uploads, next.sources
+	now.Models, now.Providers = next.Models, next.Providers
+	now.ModelCost, now.ModelTokens = next.ModelCost, next.ModelTokens
 	change := Change{Config: &now, Changed: []string{}, Restart: []string{}}
 	for _, key := range changedKeys(c.Values(), next.Values()) {
 		if holdsAtOnce(key) {

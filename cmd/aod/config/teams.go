@@ -57,7 +57,7 @@ func (t *TeamConfig) settings() []setting {
 // cost is the table of model_cost.
 func (s *Spending) cost() []setting {
 	return []setting{
-		{"day", money{&s.ModelCost.Day}, "0", "the most that models may cost in a day (UTC), in the currency of the prices"},
+		{"day", money{&s.ModelCost.Day}, "0", "the most that models may cost in a day (UTC), in the prices' currency"},
 		{"month", money{&s.ModelCost.Month}, "0", "likewise in a month of the calendar; 0 is no bound"},
 	}
 }
@@ -94,7 +94,7 @@ func (f *file) teams(line int, n *yaml.Node) {
 		setDefaults(t.settings())
 		under := join(teamsKey, key.Value)
 		keys := f.readers(under, t.settings())
-		maps.Copy(keys, t.Spending.readers(f, under))
+		maps.Copy(keys, t.readers(f, under))
 		f.object(under, key.Line, value, keys)
 		f.config.Teams[key.Value] = t
 	}

@@ -163,8 +163,8 @@ func (s *payers) check(ctx context.Context, r *run.Run) error {
 	for _, p := range payersOf(r) {
 		for _, q := range s.quotasOf(p) {
 			if q.spent >= q.limit {
-				return fault.New(fault.Quota, "%s of %s are spent (%s), and %q asks models", q.text(q.spent), q.text(q.limit),
-					q.rule, r.Record.Unit).
+				return fault.New(fault.Quota, "%s of %s are spent (%s), and %q asks models", q.text(q.spent),
+					q.text(q.limit), q.rule, r.Record.Unit).
 					WithHint("wait until %s, when all of it is left again, or have the operator raise it",
 						q.opens.Format(time.RFC3339))
 			}
@@ -185,16 +185,15 @@ type bound struct {
 // quotasOf are the bounds that there are of an account that is open.
 func (s *payers) quotasOf(p payer) (list []bound) {
 	for _, w := range s.ledger.Windows(p.String()) {
-		b := bound{of: p, opens: w.Ends(time.Now())}
+		opens := w.Ends(time.Now())
+		cost, tokens := p.String()+".model_cost."+w.Name, p.String()+".model_tokens."+w.Name
 		if limit := w.Limit.Cost; limit > 0 {
-			b.rule, b.limit, b.spent, b.reserved = p.String()+".model_cost."+w.Name, limit, w.Spent.Cost, w.Reserved.Cost
-			b.text = func(n int64) string { return api.Cost(n).String() }
-			list = append(list, b)
+			text := func(n int64) string { return api.Cost(n).String() }
+			list = append(list, bound{p, cost, limit, w.Spent.Cost, w.Reserved.Cost, opens, text})
 		}
 		if limit := w.Limit.Tokens; limit > 0 {
-			b.rule, b.limit, b.spent, b.reserved = p.String()+".model_tokens."+w.Name, limit, w.Spent.Tokens, w.Reserved.Tokens
-			b.text = func(n int64) string { return strconv.FormatInt(n, 10) }
-			list = append(list, b)
+			text := func(n int64) string { return strconv.FormatInt(n, 10) }
+			list = append(list, bound{p, tokens, limit, w.Spent.Tokens, w.Reserved.Tokens, opens, text})
 		}
 	}
 	return list
