@@ -85,7 +85,7 @@ func boundsOfTeams(c *config.Config) map[string]quotas.Bounds {
 	bounds := map[string]quotas.Bounds{}
 	for name, t := range c.Teams {
 		bounds[name] = quotas.Bounds{
-			Slots: t.Slots, Queued: t.Queued, Sessions: t.Sessions, Storage: t.Storage, Age: t.RetentionAge,
+			Slots: t.Slots, Queued: t.Queued, Sessions: t.Sessions, MCP: t.MCPSessions, Storage: t.Storage, Age: t.RetentionAge,
 		}
 	}
 	return bounds
@@ -190,7 +190,9 @@ func (a *app) newAPI(
 		}
 	}
 	tools := mcp.NewViews(newMCPService(service, c), access.ViewOf,
-		mcp.Options{Sessions: c.MCPSessions, Version: versionText(), Logger: logger, Spans: true})
+		mcp.Options{
+			Sessions: c.MCPSessions, Admit: service.Quotas.AdmitMCP, Version: versionText(), Logger: logger, Spans: true,
+		})
 	tokens, people := admin.NamedTokens(home(c)), issuerOf(settings)
 	mounts := append(agentMounts(service, c, logger), httpapi.Mount{Patterns: mcp.Patterns(), Handler: tools})
 	opts := httpapi.Options{
@@ -247,7 +249,7 @@ func agentMounts(service *orchestrator.Service, c *config.Config, logger *slog.L
 	return []httpapi.Mount{
 		{Patterns: agents.Patterns(), Handler: handler, Refusal: agents.Refusal},
 		{Patterns: []string{agents.ReadyPattern}, Handler: handler, Open: true},
-		{Patterns: relay.Patterns(), Handler: sessions.Door()},
+		{Patterns: relay.Patterns(), Handler: sessions.Door(service.Quotas.AdmitMCP)},
 	}
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"io"
 	"net/http"
 	"strings"
 	"testing"
@@ -57,5 +58,46 @@ func TestATeamHasItsBounds(t *testing.T) {
 	used("ada", `"team":"a","unit":"writer","outcome":"success","runs":1`)
 	if _, answer := w.asks("ada", http.MethodGet, "/v1/usage?by=team", ""); strings.Contains(answer, `"b"`) {
 		t.Errorf("a team is told of another one: %s", answer)
+	}
+}
+
+// Sessions of MCP of a team count together, whoever of it has them, until they are over.
+func TestATeamHasSoManySessionsOfMCP(t *testing.T) {
+	w := newWalled(t, func(c *config.Config) {
+		c.Teams = map[string]config.TeamConfig{"a": {MCPSessions: 1}, "b": {}}
+	})
+	for name, team := range map[string]string{"ada": "a", "amy": "a", "bob": "b"} {
+		w.inTeam(name, team, access.Run, access.Read)
+	}
+	asks := func(name, method, session, body string) (int, string, string) {
+		headers := []string{"Accept: application/json, text/event-stream"}
+		if session != "" {
+			headers = append(headers, "Mcp-Session-Id: "+session)
+		}
+		answer := w.begins(name, method, "/mcp", body, headers...)
+		defer answer.Body.Close()
+		said, err := io.ReadAll(answer.Body)
+		w.must(err)
+		return answer.StatusCode, string(said), answer.Header.Get("Mcp-Session-Id")
+	}
+	status, said, session := asks("ada", http.MethodPost, "", mcpHello)
+	if status != http.StatusOK || session == "" {
+		t.Fatalf("%d %s", status, said)
+	}
+	if status, said, _ := asks("amy", http.MethodPost, "", mcpHello); status != http.StatusTooManyRequests || !strings.Contains(said, "teams.a.mcp_sessions") {
+		t.Errorf("a second one of the team: %d %s", status, said)
+	}
+	if status, said, _ := asks("bob", http.MethodPost, "", mcpHello); status != http.StatusOK {
+		t.Errorf("another team's: %d %s", status, said)
+	}
+	_, left := w.asks("amy", http.MethodGet, "/v1/quotas", "")
+	if !strings.Contains(left, `{"team":"a","rule":"teams.a.mcp_sessions","limit":1,"used":1,"left":0}`) {
+		t.Error(left)
+	}
+	if status, said, _ := asks("ada", http.MethodDelete, session, ""); status >= 300 {
+		t.Fatalf("%d %s", status, said)
+	}
+	if status, said, _ := asks("amy", http.MethodPost, "", mcpHello); status != http.StatusOK {
+		t.Errorf("after the end of the first: %d %s", status, said)
 	}
 }

@@ -49,14 +49,19 @@ type Door struct {
 // DoorOptions are the settings of a Door.
 type DoorOptions struct {
 	Sessions int // of one client at once; for a further one the one ends that is idle for longest
-	Logger   *slog.Logger
-	Problem  func(error) httpwire.Problem // nil: httpwire.ProblemOf
+	// Admit counts a session of a client until leave is called, or refuses it; nil: each is admitted.
+	Admit   func(ctx context.Context) (leave func(), err error)
+	Logger  *slog.Logger
+	Problem func(error) httpwire.Problem // nil: httpwire.ProblemOf
 }
 
 // NewDoor returns a Door without sessions.
 func NewDoor(host Host, opts DoorOptions) *Door {
 	if opts.Problem == nil {
 		opts.Problem = httpwire.ProblemOf
+	}
+	if opts.Admit == nil {
+		opts.Admit = func(context.Context) (func(), error) { return func() {}, nil }
 	}
 	return &Door{host: host, opts: opts, sessions: map[string]*visit{}}
 }
@@ -184,15 +189,21 @@ func (d *Door) open(r *http.Request) (*visit, error) {
 	if err != nil {
 		return nil, err
 	}
+	leave, err := d.opts.Admit(r.Context())
+	if err != nil {
+		return nil, err
+	}
 	v := newVisit(rand.Text(), unit, bytegate.HolderOf(r.Context()), rules)
 	v.owner = httpwire.OwnerOf(r.Context())
 	if err := d.enter(v); err != nil {
 		v.session.End(ErrClientLeft)
+		leave()
 		return nil, err
 	}
 	go func() {
 		<-v.session.Done()
 		d.leave(v)
+		leave()
 	}()
 	if err := d.host.Start(r.Context(), unit, v.session); err != nil {
 		v.session.End(err)

@@ -13,6 +13,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -29,6 +30,7 @@ type Bounds struct {
 	Slots    int   // that its runs hold at once
 	Queued   int   // runs that wait for their first slot
 	Sessions int   // that aren't closed
+	MCP      int   // sessions of MCP, of all its clients
 	Storage  int64 // bytes that its runs take
 	// Age is how old its runs get that ended; 0: as old as those of all.
 	Age time.Duration
@@ -63,11 +65,14 @@ type Options struct {
 type Quotas struct {
 	opts  Options
 	teams atomic.Pointer[map[string]Bounds]
+
+	mu  sync.Mutex
+	mcp map[string]int // sessions of MCP that are open, by team
 }
 
 // New returns Quotas that bound nobody.
 func New(opts Options) *Quotas {
-	q := &Quotas{opts: opts}
+	q := &Quotas{opts: opts, mcp: map[string]int{}}
 	q.teams.Store(&map[string]Bounds{})
 	return q
 }
@@ -81,6 +86,35 @@ func (q *Quotas) Set(teams map[string]Bounds) {
 	q.opts.Queue.SetBounds(slots)
 	q.opts.Sessions.SetBounds(sessions)
 	q.teams.Store(&teams)
+}
+
+// AdmitMCP counts a session of MCP for the team of ctx's client, until leave is called. The error is a Busy fault where
+// the team has as many as it may.
+func (q *Quotas) AdmitMCP(ctx context.Context) (leave func(), err error) {
+	team := access.OwnerOf(ctx).Team
+	most := (*q.teams.Load())[team].MCP
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if most > 0 && q.mcp[team] >= most {
+		return nil, fault.New(fault.Busy, "the team %s has %d sessions of MCP, which is the most (teams.%s.mcp_sessions)",
+			team, q.mcp[team], team).
+			WithHint("end some with DELETE, or ask without a session (protocol revision 2026-07-28)")
+	}
+	q.mcp[team]++
+	return sync.OnceFunc(func() {
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		if q.mcp[team]--; q.mcp[team] == 0 {
+			delete(q.mcp, team)
+		}
+	}), nil
+}
+
+// mcpOf counts the sessions of MCP that a team has open.
+func (q *Quotas) mcpOf(team string) int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.mcp[team]
 }
 
 // Ages are those of the runs of teams that have one of their own.
@@ -158,6 +192,7 @@ func (q *Quotas) ofTeam(ctx context.Context, team string) (list []api.Quota, err
 		{"slots", int64(b.Slots), int64(running)},
 		{"queued", int64(b.Queued), int64(waiting)},
 		{"sessions", int64(b.Sessions), int64(q.opts.Sessions.OfTeam(team))},
+		{"mcp_sessions", int64(b.MCP), int64(q.mcpOf(team))},
 		{"storage", b.Storage, bytes},
 	} {
 		if one.limit > 0 {

@@ -17,7 +17,7 @@ func TestTheHooksOfTheFile(t *testing.T) {
 		"hooks: {a: {unit: x}}":                      "it needs a unit and a secret",
 		"hooks: {a: {secret: x}}":                    "it needs a unit and a secret",
 		"hooks: {../a: {unit: x, secret: x}}":        "not a valid name of a hook",
-		"hooks: {a: {unit: x, secret: ../x}}":        "not a valid secret name",
+		"hooks: {a: {unit: x, secret: ../x}}":        "can't be the name of a secret",
 		"hooks: {a: {unit: x, secret: x, team: A}}":  "not a valid team name",
 		"hooks: {a: {unit: x, secret: x, token: y}}": `there is no setting "hooks.a.token"`,
 		"hooks: {a: {unit: x, secret: x}, b: [c]}":   "hooks.b",

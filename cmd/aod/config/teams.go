@@ -13,10 +13,12 @@ import (
 
 // TeamConfig holds the most that a team may have; 0 is no bound of its own.
 type TeamConfig struct {
-	Slots    int   // runs that hold one at once
-	Queued   int   // runs that wait
-	Sessions int   // that aren't closed
-	Storage  int64 // bytes that its runs take
+	Slots    int // runs that hold one at once
+	Queued   int // runs that wait
+	Sessions int // that aren't closed
+	// MCPSessions are those of MCP of all its clients, with the server's tools and with MCP servers.
+	MCPSessions int
+	Storage     int64 // bytes that its runs take
 	// RetentionAge is how long its ended runs are kept; 0: as long as those of all.
 	RetentionAge time.Duration
 	Spending
@@ -39,6 +41,10 @@ func (t *TeamConfig) settings() []setting {
 		{"slots", integer{&t.Slots, 0, 10_000}, "0", "slots that its runs hold at once; 0 is what is free in its turn"},
 		{"queued", integer{&t.Queued, 0, 1_000_000}, "0", "runs that may wait, of all units together; 0 is no bound"},
 		{"sessions", integer{&t.Sessions, 0, 100_000}, "0", "sessions that may be open; 0 is no bound"},
+		{
+			"mcp_sessions", integer{&t.MCPSessions, 0, 100_000}, "0",
+			"sessions of MCP that all its clients may have together, with tools and with MCP servers; 0 is no bound",
+		},
 		{
 			"storage",
 			size{&t.Storage, 0, pib},

@@ -53,9 +53,11 @@ func (f *Feature) Init(p feature.Process) error {
 	return nil
 }
 
-// Door returns the handler of sessions for a server's clients, at relay.Prefix.
-func (f *Feature) Door() http.Handler {
-	return relay.NewDoor(clients{f}, relay.DoorOptions{Sessions: f.sessions, Logger: f.process.Logger})
+// Door returns the handler of sessions for a server's clients, at relay.Prefix, which admit counts or refuses.
+func (f *Feature) Door(admit func(context.Context) (leave func(), err error)) http.Handler {
+	return relay.NewDoor(clients{f}, relay.DoorOptions{
+		Sessions: f.sessions, Admit: admit, Logger: f.process.Logger,
+	})
 }
 
 // rules returns the rules of sessions with a unit. The error is a fault for one that is run.

@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"bytes"
+	"context"
 	"io"
 	"net/http"
 	"strings"
@@ -38,14 +39,15 @@ func Patterns() []string {
 type doors struct {
 	stateless, sessions bodyDoor
 	visits              visits
+	admit               func(context.Context) (leave func(), err error)
 	opening             sync.Mutex
 }
 
-func newDoors(server *sdk.Server, most int) *doors {
+func newDoors(server *sdk.Server, opts Options) *doors {
 	refuseNoMethod(server)
 	get := func(*http.Request) *sdk.Server { return server }
 	return &doors{
-		visits: visits{server: server, most: most, byID: map[string]*visit{}},
+		visits: visits{server: server, most: opts.Sessions, byID: map[string]*visit{}}, admit: opts.Admit,
 		stateless: bodyDoor{inner: sdk.NewStreamableHTTPHandler(get, &sdk.StreamableHTTPOptions{
 			Stateless: true, PropagateRequestCancellation: true, MaxRequestBodyBytes: 2 * maxRequest,
 			DisableLocalhostProtection: true,
@@ -148,9 +150,13 @@ func (d *doors) opened(answer *answer, r *http.Request, body []byte) error {
 	if err := d.visits.makeRoom(holder); err != nil {
 		return err
 	}
+	leave, err := d.admit(r.Context())
+	if err != nil {
+		return err
+	}
 	ctx, deaf := withHearing(r.Context())
 	d.sessions.serve(answer, r.WithContext(ctx), body)
-	d.visits.add(answer.header.Get(sessionHeader), holder, owner, deaf)
+	d.visits.add(answer.header.Get(sessionHeader), holder, owner, func() { deaf(); leave() })
 	return nil
 }
 

@@ -67,7 +67,7 @@ func New(svc Service, opts Options) *Server {
 	}
 	tasks{s.calls}.addTo(s.sdk)
 	s.sdk.AddReceivingMiddleware(s.guarded)
-	s.doors = newDoors(s.sdk, opts.Sessions)
+	s.doors = newDoors(s.sdk, opts)
 	return s
 }
 

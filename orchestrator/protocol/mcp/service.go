@@ -71,12 +71,17 @@ type Options struct {
 	// Sessions are those that one client has at a time, over HTTP; 0 is 100. For a further one the
 	// one ends that is idle for longest.
 	Sessions int
-	Spans    bool // each call has a span, below which that of its run is
-	Logger   *slog.Logger
+	// Admit counts a session of a client over HTTP until leave is called, or refuses it; nil: each is admitted.
+	Admit  func(ctx context.Context) (leave func(), err error)
+	Spans  bool // each call has a span, below which that of its run is
+	Logger *slog.Logger
 }
 
 func (o Options) withDefaults() Options {
 	o.Sessions = cmp.Or(o.Sessions, DefaultSessions)
+	if o.Admit == nil {
+		o.Admit = func(context.Context) (func(), error) { return func() {}, nil }
+	}
 	o.Version = cmp.Or(o.Version, "dev")
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
