@@ -133,7 +133,7 @@ func (r *Registry) open(name, version string) (*unit.Unit, error) {
 	}
 	key := cacheKey{name, version}
 	of, known := r.cache.get(key)
-	if !known || of.rec != rec {
+	if !known || of.rec != rec || of.unit.Policy.Change != r.change() {
 		if of, err = r.load(rec, of.capsule); err != nil {
 			return nil, r.lost(name, version, err)
 		}

@@ -35,6 +35,8 @@ type Options struct {
 	// Govern gives each unit that is handed out the policy that holds for it; nil leaves what
 	// the unit asks for.
 	Govern func(*unit.Unit)
+	// Change counts how often that policy was changed, as Policy.Change has it; nil: it never is.
+	Change func() int
 }
 
 // Registry finds units by name. It is safe for concurrent use. One process at a time
@@ -47,6 +49,7 @@ type Registry struct {
 	logger  *slog.Logger
 	accept  func(context.Context, *unit.Unit) error
 	govern  func(*unit.Unit)
+	change  func() int
 	cache   cache
 	writing gates // by unit: held while its versions change
 
@@ -65,8 +68,12 @@ func New(opts Options) (*Registry, error) {
 		settle:      opts.Settle,
 		accept:      opts.Accept,
 		govern:      opts.Govern,
+		change:      opts.Change,
 		logger:      cmp.Or(opts.Logger, slog.New(slog.DiscardHandler)),
 		directories: map[string]*directory{},
+	}
+	if r.change == nil {
+		r.change = func() int { return 0 }
 	}
 	for _, source := range opts.Sources {
 		path, err := sourceDir(source)

@@ -59,7 +59,7 @@ func New(opts Options) (*Catalogue, error) {
 	var err error
 	c.registry, err = registry.New(registry.Options{
 		Home: opts.Home, Sources: opts.Sources, Accept: opts.Rules.acceptUnit, Govern: opts.Rules.Govern,
-		Logger: opts.Logger,
+		Change: opts.Rules.Change, Logger: opts.Logger,
 	})
 	c.names = names{c.registry, opts.Rules, opts.Teams}
 	return c, err

@@ -53,6 +53,14 @@ func (r *Rules) Set(given Given) {
 	r.given.Store(&given)
 }
 
+// Change counts how often Set has changed what was given.
+func (r *Rules) Change() int {
+	if given := r.given.Load(); given != nil {
+		return given.change
+	}
+	return 0
+}
+
 // Of returns the settings of a unit.
 func (r *Rules) Of(name string) Settings {
 	if given := r.given.Load(); given != nil {
