@@ -201,7 +201,7 @@ func (a *app) newAPI(
 		UploadBytes: c.UploadLimit, PayloadBytes: c.PayloadLimit, Memory: service.Memory(), FileRoots: c.FileRoots,
 		ExecuteProblems: c.ExecuteErrors == config.AsProblem, NoPage: !hasPage, Reload: settings.reload,
 		Logger: logger, Version: versionText(), Metrics: service.Metrics(), Collectors: tools.Collectors(),
-		Hooks: hooksOf(c),
+		Hooks: func() map[string]httpapi.Hook { return hooksOf(settings.config()) },
 	}
 	if c.A2A.Enabled {
 		//nolint:gocritic // it isn't made yet

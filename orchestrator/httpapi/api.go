@@ -112,7 +112,7 @@ type Options struct {
 	// A2A tells what is offered to clients of A2A; nil: it is off.
 	A2A func(context.Context) (api.A2AStatus, error)
 
-	Hooks map[string]Hook // by name: what messages of others start runs
+	Hooks func() map[string]Hook // by name: what messages of others start runs; nil: nothing
 
 	Mounts []Mount // further protocols beside the API's own addresses
 	NoPage bool    // none of them is the page

@@ -37,9 +37,9 @@ func (h Hook) as(ctx context.Context, name string) context.Context {
 // hookHandlers start runs by messages that are signed, and need no token.
 type hookHandlers struct {
 	svc    *orchestrator.Service
-	hooks  map[string]Hook
-	none   webhooks.Key // of those that there aren't
-	limit  int64        // of a body
+	hooks  func() map[string]Hook // nil: there are none
+	none   webhooks.Key           // of those that there aren't
+	limit  int64                  // of a body
 	logger *slog.Logger
 }
 
@@ -80,7 +80,10 @@ func (h hookHandlers) start(c echo.Context) error {
 // find returns the hook of a request with its key; without a name and with a key of nobody's, if there is none.
 func (h hookHandlers) find(c echo.Context) (name string, hook Hook, key webhooks.Key) {
 	name, err := param(c, "name")
-	hook, known := h.hooks[name]
+	known := false
+	if h.hooks != nil {
+		hook, known = h.hooks()[name]
+	}
 	if !known || err != nil {
 		return "", Hook{}, h.none
 	}

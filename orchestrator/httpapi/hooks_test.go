@@ -34,11 +34,12 @@ func TestAHookStartsARun(t *testing.T) {
 	s := newServer(t, func(o *Options) {
 		o.PayloadBytes = 2000
 		key := func() (webhooks.Key, error) { return webhooks.ParseSecret(hookSecret) }
-		o.Hooks = map[string]Hook{
+		hooks := map[string]Hook{
 			"deploy": {Unit: "actor", Team: "ops", Key: key},
 			"lost":   {Unit: "actor", Team: "ops", Key: func() (webhooks.Key, error) { return webhooks.Key{}, fault.New(fault.NotFound, "canary") }},
 			"gone":   {Unit: "nothing", Team: "ops", Key: key},
 		}
+		o.Hooks = func() map[string]Hook { return hooks }
 	})
 	const body = `{"do":"files"}`
 	now := time.Now()

@@ -19,7 +19,7 @@ func (c *Config) Again(next *Config) Change {
 	now := *c
 	now.Unit, now.Teams, now.Tokens = next.Unit, next.Teams, next.Tokens
 	now.Policy, now.Uploads, now.sources = next.Policy, next.Uploads, next.sources
-	now.Models, now.Providers = next.Models, next.Providers
+	now.Models, now.Providers, now.Hooks = next.Models, next.Providers, next.Hooks
 	now.ModelCost, now.ModelTokens = next.ModelCost, next.ModelTokens
 	change := Change{Config: &now, Changed: []string{}, Restart: []string{}}
 	for _, key := range changedKeys(c.Values(), next.Values()) {
@@ -74,7 +74,7 @@ var ofStart = []string{"model_path", "max_stdin", "require", "modes", "risk_tier
 func holdsAtOnce(key string) bool {
 	block, _, _ := strings.Cut(key, ".")
 	switch block {
-	case teamsKey, tokensKey, "policy", "model_cost", "model_tokens":
+	case teamsKey, tokensKey, hooksKey, "policy", "model_cost", "model_tokens":
 		return true
 	case "unit":
 		last := key[strings.LastIndexByte(key, '.')+1:]
