@@ -171,7 +171,8 @@ func TestOnlyTheTopOfATreeHasTheOperatorsBudget(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			a, _ := accountOf(t, &page{}, c.own)
-			a.run.Lineage.Parent, a.models.Budget.Tokens = c.parent, c.budget
+			a.run.Lineage.Parent = c.parent
+			a.payers.set(ledger.Amount{Tokens: c.budget}, Quotas{})
 			a.Open()
 			if _, err := a.ledger.Reserve(t.Context(), ledger.Amount{Tokens: c.takes + 1}, "r"); err == nil {
 				t.Error("it may have more")
