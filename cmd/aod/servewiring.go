@@ -85,7 +85,8 @@ func boundsOfTeams(c *config.Config) map[string]quotas.Bounds {
 	bounds := map[string]quotas.Bounds{}
 	for name, t := range c.Teams {
 		bounds[name] = quotas.Bounds{
-			Slots: t.Slots, Queued: t.Queued, Sessions: t.Sessions, MCP: t.MCPSessions, Storage: t.Storage, Age: t.RetentionAge,
+			Slots: t.Slots, Queued: t.Queued, Sessions: t.Sessions, MCP: t.MCPSessions, Storage: t.Storage,
+			Age: t.RetentionAge,
 		}
 	}
 	return bounds
@@ -191,7 +192,8 @@ func (a *app) newAPI(
 	}
 	tools := mcp.NewViews(newMCPService(service, c), access.ViewOf,
 		mcp.Options{
-			Sessions: c.MCPSessions, Admit: service.Quotas.AdmitMCP, Version: versionText(), Logger: logger, Spans: true,
+			Sessions: c.MCPSessions, Admit: service.Quotas.AdmitMCP, Version: versionText(), Logger: logger,
+			Spans: true,
 		})
 	tokens, people := admin.NamedTokens(home(c)), issuerOf(settings)
 	mounts := append(agentMounts(service, c, logger), httpapi.Mount{Patterns: mcp.Patterns(), Handler: tools})

@@ -96,8 +96,8 @@ func (q *Quotas) AdmitMCP(ctx context.Context) (leave func(), err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if most > 0 && q.mcp[team] >= most {
-		return nil, fault.New(fault.Busy, "the team %s has %d sessions of MCP, which is the most (teams.%s.mcp_sessions)",
-			team, q.mcp[team], team).
+		return nil, fault.New(fault.Busy,
+			"the team %s has %d sessions of MCP, which is the most (teams.%s.mcp_sessions)", team, q.mcp[team], team).
 			WithHint("end some with DELETE, or ask without a session (protocol revision 2026-07-28)")
 	}
 	q.mcp[team]++
