@@ -42,7 +42,9 @@ func (t *TeamConfig) settings() []setting {
 		{"queued", integer{&t.Queued, 0, 1_000_000}, "0", "runs that may wait, of all units together; 0 is no bound"},
 		{"sessions", integer{&t.Sessions, 0, 100_000}, "0", "sessions that may be open; 0 is no bound"},
 		{
-			"mcp_sessions", integer{&t.MCPSessions, 0, 100_000}, "0",
+			"mcp_sessions",
+			integer{&t.MCPSessions, 0, 100_000},
+			"0",
 			"sessions of MCP that all its clients may have together, with tools and with MCP servers; 0 is no bound",
 		},
 		{
