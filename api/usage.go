@@ -14,6 +14,7 @@ type UsageSum struct {
 	Runs     int64   `json:"runs"`    // that ended; 0 where it is grouped by model
 	WaitMS   int64   `json:"wait_ms"` // until their programs started
 	RunMS    int64   `json:"run_ms"`  // from there to their ends
+	CPUMS    int64   `json:"cpu_ms"`  // of processors that their programs took, as far as it is known
 	Calls    int64   `json:"calls"`   // of models, that cost something; 0 where it is grouped by outcome
 	Tokens   int64   `json:"tokens"`  // that were charged
 	Cost     Cost    `json:"cost"`    // in the currency of the prices

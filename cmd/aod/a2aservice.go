@@ -110,7 +110,7 @@ func (s a2aService) OpenArtifact(ctx context.Context, run, artifact, name string
 const a2aBody = 32 << 20
 
 func a2aOptions(
-	c *config.Config, authorize func(ctx context.Context, token, team string) (context.Context, error),
+	c *config.Config, authorize func(ctx context.Context, of a2a.Caller) (context.Context, error),
 	logger *slog.Logger,
 ) a2a.Options {
 	return a2a.Options{

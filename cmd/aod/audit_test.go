@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	pbv1 "github.com/a2aproject/a2a-go/v2/a2apb/v1"
+
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/internal/access"
 	"github.com/agent-on-demand/aod/internal/testing/testkit"
@@ -155,6 +157,13 @@ func TestTheAuditHasWhoDidWhat(t *testing.T) {
 		fresh := after[len(before):]
 		if c.want == "" && len(fresh) > 0 || c.want != "" && (len(fresh) != 1 || !strings.HasPrefix(fresh[0], c.want)) {
 			t.Errorf("%s %s by %q is %q, want %q", c.method, c.path, c.name, fresh, c.want)
+		}
+	}
+	sends := "/" + pbv1.A2AService_ServiceDesc.ServiceName + "/GetTask"
+	for name, want := range map[string]string{"bob": "token:bob call route grpc 403 1", "": "anonymous call route grpc 401 1"} {
+		w.byGRPC(name, sends, methodsOf(pbv1.File_a2av1_proto)[sends], `{"id":"x"}`)
+		if all := w.audited("ops", ""); !slices.Contains(all, want) {
+			t.Errorf("a call of %q is %q", name, all[max(0, len(all)-3):])
 		}
 	}
 	who, err := user.Current()

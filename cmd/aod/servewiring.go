@@ -207,8 +207,8 @@ func (a *app) newAPI(
 	}
 	if c.A2A.Enabled {
 		//nolint:gocritic // it isn't made yet
-		authorize := func(ctx context.Context, token, team string) (context.Context, error) {
-			return made.Authorize(ctx, token, team)
+		authorize := func(ctx context.Context, of a2a.Caller) (context.Context, error) {
+			return made.Authorize(access.WithOrigin(ctx, access.Origin{Address: of.Address}), of.Token, of.Team)
 		}
 		made.agents = newAgents(service, c, a2aOptions(c, authorize, logger))
 		mounts, opts.A2A = append(mounts, a2aMounts(made.agents, c)...), made.agents.Status

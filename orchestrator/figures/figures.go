@@ -317,6 +317,7 @@ func (f *Figures) Usage(ctx context.Context, filter api.UsageFilter) ([]api.Usag
 		u := api.UsageSum{
 			Team: row.Team, Unit: row.Unit, Outcome: api.Outcome(row.Outcome), Model: row.Model,
 			Runs: row.Runs, WaitMS: row.Waited.Milliseconds(), RunMS: row.Worked.Milliseconds(),
+			CPUMS: row.CPU.Milliseconds(),
 			Calls: row.Calls, Tokens: row.Tokens, Cost: api.Cost(row.Cost), Identity: api.IdentityOf(row.MadeBy),
 		}
 		if !row.Day.IsZero() {

@@ -26,6 +26,7 @@ type API struct {
 	opts    Options
 	routes  *routes
 	auth    authorizer
+	refused refusals
 	handler http.Handler
 }
 
@@ -55,7 +56,7 @@ func New(svc *orchestrator.Service, opts Options) (*API, error) {
 	if opts.NoPage {
 		known.mount(noPage(), log)
 	}
-	return &API{opts: opts, routes: known, auth: auth, handler: paced(e)}, nil
+	return &API{opts: opts, routes: known, auth: auth, refused: refused, handler: paced(e)}, nil
 }
 
 // Handler returns the handler of every route. Streams that it serves end with their
@@ -67,7 +68,11 @@ func (a *API) Handler() http.Handler { return a.handler }
 // end with the call. The context ends before it, with a fault as its cause, when the token is
 // revoked. The errors are Unauthorized and Forbidden faults.
 func (a *API) Authorize(ctx context.Context, token, team string) (context.Context, error) {
-	return a.auth.call(ctx, token, team)
+	admitted, err := a.auth.call(ctx, token, team)
+	if err != nil {
+		a.refused.tell(a.auth.bearer(ctx, token), "grpc", err)
+	}
+	return admitted, err
 }
 
 const (

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"context"
 	"net"
 	"net/http"
 	"strconv"
@@ -9,6 +10,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/internal/access"
 	"github.com/agent-on-demand/aod/internal/wire/httpwire"
 	"github.com/agent-on-demand/aod/orchestrator/audit"
@@ -71,5 +73,14 @@ func (r refusals) counted(next echo.HandlerFunc) echo.HandlerFunc {
 			})
 		}
 		return nil
+	}
+}
+
+// tell notes that a call was refused that doesn't come over HTTP.
+func (r refusals) tell(ctx context.Context, by string, err error) {
+	if r.log != nil {
+		r.log.Refused(ctx, audit.Refusal{
+			Verb: "call", Noun: "route", Object: by, Result: strconv.Itoa(fault.HTTPStatus(err)),
+		})
 	}
 }

@@ -499,25 +499,31 @@ CREATE TABLE usage (
   calls   INTEGER NOT NULL,
   tokens  INTEGER NOT NULL,
   cost    INTEGER NOT NULL,
+  cpu     INTEGER NOT NULL DEFAULT 0, -- nanoseconds of processors that programs took, as far as their sandboxes could tell
   PRIMARY KEY (day, team, made_by, unit, outcome, model)
 ) STRICT, WITHOUT ROWID;
 
 CREATE TRIGGER runs_used AFTER UPDATE OF finished ON runs WHEN OLD.finished = 0 AND NEW.finished = 1 BEGIN
   INSERT INTO usage VALUES (NEW.finished_at / 86400000000000, NEW.team, NEW.made_by, NEW.unit, NEW.outcome, '', 1,
     iif(NEW.started_at > NEW.created_at, NEW.started_at - NEW.created_at, 0),
-    iif(NEW.started_at > 0, max(0, NEW.finished_at - NEW.started_at), 0), 0, 0, 0)
-  ON CONFLICT DO UPDATE SET runs = runs + 1, waited = waited + excluded.waited, worked = worked + excluded.worked;
+    iif(NEW.started_at > 0, max(0, NEW.finished_at - NEW.started_at), 0), 0, 0, 0,
+    CASE WHEN json_valid(CAST(NEW.record AS TEXT)) THEN CAST(1e9 * (
+      coalesce(CAST(NEW.record AS TEXT) ->> '$.usage.cpu_seconds', 0) +
+      (SELECT coalesce(sum(value ->> '$.usage.cpu_seconds'), 0) FROM json_each(CAST(NEW.record AS TEXT), '$.attempts'))
+    ) AS INTEGER) ELSE 0 END)
+  ON CONFLICT DO UPDATE SET runs = runs + 1, waited = waited + excluded.waited, worked = worked + excluded.worked,
+    cpu = cpu + excluded.cpu;
 END;
 
 CREATE TRIGGER models_used AFTER INSERT ON model_calls WHEN NEW.settled = 1 AND (NEW.tokens > 0 OR NEW.cost > 0) BEGIN
   INSERT INTO usage SELECT NEW.at / 86400000000000, team, made_by, unit, '', coalesce(CAST(NEW.data AS TEXT) ->> '$.call.model', 'unknown'),
-    0, 0, 0, 1, NEW.tokens, NEW.cost FROM runs WHERE seq = NEW.run
+    0, 0, 0, 1, NEW.tokens, NEW.cost, 0 FROM runs WHERE seq = NEW.run
   ON CONFLICT DO UPDATE SET calls = calls + 1, tokens = tokens + excluded.tokens, cost = cost + excluded.cost;
 END;
 
 CREATE TRIGGER models_used_later AFTER UPDATE OF settled ON model_calls
 WHEN OLD.settled = 0 AND NEW.settled = 1 AND (NEW.tokens > 0 OR NEW.cost > 0) BEGIN
   INSERT INTO usage SELECT NEW.at / 86400000000000, team, made_by, unit, '', coalesce(CAST(NEW.data AS TEXT) ->> '$.call.model', 'unknown'),
-    0, 0, 0, 1, NEW.tokens, NEW.cost FROM runs WHERE seq = NEW.run
+    0, 0, 0, 1, NEW.tokens, NEW.cost, 0 FROM runs WHERE seq = NEW.run
   ON CONFLICT DO UPDATE SET calls = calls + 1, tokens = tokens + excluded.tokens, cost = cost + excluded.cost;
 END;

@@ -3,12 +3,28 @@
 -- What a process that died had asked of models, and hadn't settled, is found at the next start.
 CREATE INDEX model_calls_unsettled ON model_calls (run) WHERE settled = 0;
 
+-- What runs took of processors is used, too.
+ALTER TABLE usage ADD COLUMN cpu INTEGER NOT NULL DEFAULT 0;
+DROP TRIGGER runs_used;
+
+CREATE TRIGGER runs_used AFTER UPDATE OF finished ON runs WHEN OLD.finished = 0 AND NEW.finished = 1 BEGIN
+  INSERT INTO usage VALUES (NEW.finished_at / 86400000000000, NEW.team, NEW.made_by, NEW.unit, NEW.outcome, '', 1,
+    iif(NEW.started_at > NEW.created_at, NEW.started_at - NEW.created_at, 0),
+    iif(NEW.started_at > 0, max(0, NEW.finished_at - NEW.started_at), 0), 0, 0, 0,
+    CASE WHEN json_valid(CAST(NEW.record AS TEXT)) THEN CAST(1e9 * (
+      coalesce(CAST(NEW.record AS TEXT) ->> '$.usage.cpu_seconds', 0) +
+      (SELECT coalesce(sum(value ->> '$.usage.cpu_seconds'), 0) FROM json_each(CAST(NEW.record AS TEXT), '$.attempts'))
+    ) AS INTEGER) ELSE 0 END)
+  ON CONFLICT DO UPDATE SET runs = runs + 1, waited = waited + excluded.waited, worked = worked + excluded.worked,
+    cpu = cpu + excluded.cpu;
+END;
+
 -- The usage of models has their names: version 12 looked for them at another place of a call, and called all "unknown".
 DROP TRIGGER models_used;
 DROP TRIGGER models_used_later;
 
 INSERT INTO usage SELECT at / 86400000000000, team, made_by, unit, '', CAST(data AS TEXT) ->> '$.call.model', 0, 0, 0,
-  count(*), sum(model_calls.tokens), sum(model_calls.cost)
+  count(*), sum(model_calls.tokens), sum(model_calls.cost), 0
 FROM model_calls JOIN runs ON runs.seq = run
 WHERE settled = 1 AND (model_calls.tokens > 0 OR model_calls.cost > 0) AND CAST(data AS TEXT) ->> '$.call.model' IS NOT NULL
 GROUP BY 1, 2, 3, 4, 6;
@@ -25,14 +41,14 @@ DELETE FROM usage WHERE model = 'unknown' AND calls = 0;
 
 CREATE TRIGGER models_used AFTER INSERT ON model_calls WHEN NEW.settled = 1 AND (NEW.tokens > 0 OR NEW.cost > 0) BEGIN
   INSERT INTO usage SELECT NEW.at / 86400000000000, team, made_by, unit, '', coalesce(CAST(NEW.data AS TEXT) ->> '$.call.model', 'unknown'),
-    0, 0, 0, 1, NEW.tokens, NEW.cost FROM runs WHERE seq = NEW.run
+    0, 0, 0, 1, NEW.tokens, NEW.cost, 0 FROM runs WHERE seq = NEW.run
   ON CONFLICT DO UPDATE SET calls = calls + 1, tokens = tokens + excluded.tokens, cost = cost + excluded.cost;
 END;
 
 CREATE TRIGGER models_used_later AFTER UPDATE OF settled ON model_calls
 WHEN OLD.settled = 0 AND NEW.settled = 1 AND (NEW.tokens > 0 OR NEW.cost > 0) BEGIN
   INSERT INTO usage SELECT NEW.at / 86400000000000, team, made_by, unit, '', coalesce(CAST(NEW.data AS TEXT) ->> '$.call.model', 'unknown'),
-    0, 0, 0, 1, NEW.tokens, NEW.cost FROM runs WHERE seq = NEW.run
+    0, 0, 0, 1, NEW.tokens, NEW.cost, 0 FROM runs WHERE seq = NEW.run
   ON CONFLICT DO UPDATE SET calls = calls + 1, tokens = tokens + excluded.tokens, cost = cost + excluded.cost;
 END;
 

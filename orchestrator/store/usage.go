@@ -17,6 +17,7 @@ type Usage struct {
 	Runs, Calls, Tokens                int64
 	Cost                               int64 // billionths of the currency
 	Waited, Worked                     time.Duration
+	CPU                                time.Duration // of processors, as far as it is known
 }
 
 // usageColumns are what usage can be grouped by.
@@ -57,7 +58,7 @@ func (s *Usages) Sums(ctx context.Context, f UsageFilter) ([]Usage, error) {
 	of := c.of("SELECT " + strings.Join([]string{
 		columns["team"], columns["made_by"], columns["unit"], columns["outcome"], columns["model"], columns["day"],
 		"coalesce(sum(runs), 0), coalesce(sum(calls), 0), coalesce(sum(tokens), 0), coalesce(sum(cost), 0), " +
-			"coalesce(sum(waited), 0), coalesce(sum(worked), 0) FROM usage",
+			"coalesce(sum(waited), 0), coalesce(sum(worked), 0), coalesce(sum(cpu), 0) FROM usage",
 	}, ", "))
 	if by := strings.Join(groups, ", "); by != "" {
 		of = of.then(" GROUP BY " + by + " ORDER BY " + by)
@@ -92,7 +93,7 @@ func (f UsageFilter) condition() (c condition) {
 func scanUsage(row scanner, u *Usage) error {
 	var day int64
 	err := row.Scan(&u.Team, &u.MadeBy, &u.Unit, &u.Outcome, &u.Model, &day, &u.Runs, &u.Calls, &u.Tokens, &u.Cost,
-		&u.Waited, &u.Worked)
+		&u.Waited, &u.Worked, &u.CPU)
 	if day != 0 {
 		u.Day = time.Unix(0, day*nanosOfDay).UTC()
 	}

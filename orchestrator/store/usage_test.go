@@ -23,7 +23,7 @@ func TestUsageAddsUp(t *testing.T) {
 	add := func(k key, u Usage) {
 		sum := want[k]
 		sum.Runs, sum.Calls, sum.Tokens, sum.Cost = sum.Runs+u.Runs, sum.Calls+u.Calls, sum.Tokens+u.Tokens, sum.Cost+u.Cost
-		sum.Waited, sum.Worked = sum.Waited+u.Waited, sum.Worked+u.Worked
+		sum.Waited, sum.Worked, sum.CPU = sum.Waited+u.Waited, sum.Worked+u.Worked, sum.CPU+u.CPU
 		want[k] = sum
 	}
 	dayOf := func(at time.Time) string { return at.UTC().Format(time.DateOnly) }
@@ -47,9 +47,16 @@ func TestUsageAddsUp(t *testing.T) {
 		r.StartedAt = r.CreatedAt.Add(time.Duration(random.IntN(5000)) * time.Millisecond)
 		r.State, r.Outcome, r.Finished = "completed", pick("success", "capsule_error"), true
 		r.FinishedAt = r.StartedAt.Add(time.Duration(random.IntN(9000)) * time.Millisecond)
+		cpu := time.Duration(0)
+		switch n % 3 {
+		case 1:
+			r.Record, cpu = []byte(`{"usage":{"cpu_seconds":1.5},"attempts":[{"usage":{"cpu_seconds":0.25}},{"number":2}]}`), 1750*time.Millisecond
+		case 2:
+			r.Record = []byte("garbage")
+		}
 		must(t, s.Runs.Save(t.Context(), r))
 		must(t, s.Runs.Save(t.Context(), r))
-		add(key{r.Team, r.MadeBy, r.Unit, r.Outcome, "", dayOf(r.FinishedAt)}, Usage{Runs: 1, Waited: r.StartedAt.Sub(r.CreatedAt), Worked: r.FinishedAt.Sub(r.StartedAt)})
+		add(key{r.Team, r.MadeBy, r.Unit, r.Outcome, "", dayOf(r.FinishedAt)}, Usage{Runs: 1, Waited: r.StartedAt.Sub(r.CreatedAt), Worked: r.FinishedAt.Sub(r.StartedAt), CPU: cpu})
 		ids = append(ids, r.ID)
 	}
 	must(t, s.Runs.Delete(t.Context(), ids[:30]...))
@@ -85,7 +92,7 @@ func TestUsageAddsUp(t *testing.T) {
 			g := key{of("team", k.team), of("identity", k.by), of("unit", k.unit), of("outcome", k.outcome), of("model", k.model), of("day", k.day)}
 			sum := sums[g]
 			sum.Runs, sum.Calls, sum.Tokens, sum.Cost = sum.Runs+u.Runs, sum.Calls+u.Calls, sum.Tokens+u.Tokens, sum.Cost+u.Cost
-			sum.Waited, sum.Worked = sum.Waited+u.Waited, sum.Worked+u.Worked
+			sum.Waited, sum.Worked, sum.CPU = sum.Waited+u.Waited, sum.Worked+u.Worked, sum.CPU+u.CPU
 			sums[g] = sum
 		}
 		got := map[key]Usage{}
@@ -96,7 +103,7 @@ func TestUsageAddsUp(t *testing.T) {
 			if !u.Day.IsZero() {
 				k.day = dayOf(u.Day)
 			}
-			got[k] = Usage{Runs: u.Runs, Calls: u.Calls, Tokens: u.Tokens, Cost: u.Cost, Waited: u.Waited, Worked: u.Worked}
+			got[k] = Usage{Runs: u.Runs, Calls: u.Calls, Tokens: u.Tokens, Cost: u.Cost, Waited: u.Waited, Worked: u.Worked, CPU: u.CPU}
 		}
 		if diff := cmp.Diff(sums, got); diff != "" {
 			t.Errorf("by %v: %s", f.By, diff)

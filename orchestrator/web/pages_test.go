@@ -22,7 +22,9 @@ import (
 	"github.com/agent-on-demand/aod/internal/testing/testkit"
 	"github.com/agent-on-demand/aod/orchestrator"
 	"github.com/agent-on-demand/aod/orchestrator/feature/schedules"
+	"github.com/agent-on-demand/aod/orchestrator/feature/webhooks"
 	"github.com/agent-on-demand/aod/orchestrator/questions"
+	"github.com/agent-on-demand/aod/orchestrator/quotas"
 	"github.com/agent-on-demand/aod/orchestrator/spool"
 )
 
@@ -68,6 +70,11 @@ func newScene(p *page) scene {
 		"units": {"teller", "actor"}, "questions": {asked.Questions[0].ID}, "schedules": {"nightly"},
 		"chat": {strings.TrimPrefix(said, "chat/")},
 	}
+	told, _ := orchestrator.FeatureOf[*webhooks.Feature](p.svc)
+	hook, err := told.Add(trusted.Context(p.t), api.WebhookRequest{URL: "https://hook.example/" + strings.Repeat("long-", 20), Events: []string{api.WebhookRunTimeout}})
+	must(p.t, err)
+	all["webhooks"] = []string{hook.ID}
+	p.svc.Quotas.Set(map[string]quotas.Bounds{"default": {Queued: 50}})
 	testkit.Eventually(p.t, "the end of what has its outcome", func() bool {
 		status, err := p.svc.Figures.OfUnit(trusted.Context(p.t), "actor")
 		must(p.t, err)

@@ -48,6 +48,9 @@ type usageRow struct {
 // Waited is how long its runs waited on average, and Ran how long they took.
 func (r usageRow) Waited() string { return eachOf(r.WaitMS, r.Runs) }
 
+// Processor is what all of its runs took of processors.
+func (r usageRow) Processor() string { return took(float64(r.CPUMS)) }
+
 // Ran is how long a run took on average.
 func (r usageRow) Ran() string { return eachOf(r.RunMS, r.Runs) }
 
@@ -128,10 +131,10 @@ func (p accounts) table(w http.ResponseWriter, r *request) error {
 	w.Header().Set("Content-Type", "text/csv; charset=utf-8")
 	w.Header().Set("Content-Disposition", httpwire.Attachment("usage-by-"+v.By+".csv"))
 	out := csv.NewWriter(w)
-	_ = out.Write([]string{v.By, "runs", "wait_ms", "run_ms", "calls", "tokens", "cost"}) // Flush tells of an error
+	_ = out.Write([]string{v.By, "runs", "wait_ms", "run_ms", "cpu_ms", "calls", "tokens", "cost"}) // Flush tells of an error
 	for _, row := range v.Rows {
 		cells := []string{cellOf(row.Name)}
-		for _, n := range []int64{row.Runs, row.WaitMS, row.RunMS, row.Calls, row.Tokens} {
+		for _, n := range []int64{row.Runs, row.WaitMS, row.RunMS, row.CPUMS, row.Calls, row.Tokens} {
 			cells = append(cells, strconv.FormatInt(n, 10))
 		}
 		_ = out.Write(append(cells, row.Cost.String()))

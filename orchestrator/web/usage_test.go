@@ -18,7 +18,7 @@ func TestWhatWasUsedAndWhoDidWhat(t *testing.T) {
 	id := p.ran("files", "a.txt")
 	testkit.Eventually(t, "the run is counted", func() bool { return strings.Contains(p.get("/ui/usage?by=unit&days=7").body, "1 of 1 run") })
 	p.get("/ui/usage?by=unit").wants(t, 200, "actor", "<option selected>unit", "usage.csv?by=unit&amp;days=30")
-	table := p.get("/ui/usage.csv?by=unit").wants(t, 200, "unit,runs,wait_ms,run_ms,calls,tokens,cost\nactor,1,")
+	table := p.get("/ui/usage.csv?by=unit").wants(t, 200, "unit,runs,wait_ms,run_ms,cpu_ms,calls,tokens,cost\nactor,1,")
 	if kind := table.Header.Get("Content-Disposition"); kind != "attachment; filename=usage-by-unit.csv" {
 		t.Error(kind)
 	}

@@ -39,7 +39,7 @@ a team is told of that. With --left it tells what is left of all that bounds the
 			if err != nil {
 				return err
 			}
-			titles := []string{"RUNS", "WAITED", "RAN", "CALLS", "TOKENS", "COST"}
+			titles := []string{"RUNS", "WAITED", "RAN", "CPU", "CALLS", "TOKENS", "COST"}
 			for i, by := range f.By {
 				titles = append(titles[:i:i], append([]string{strings.ToUpper(by)}, titles[i:]...)...)
 			}
@@ -80,6 +80,6 @@ func usageCells(by []string, u api.UsageSum) []string {
 		cells = append(cells, cmp.Or(ui.Printable(groups[name]), "-"))
 	}
 	took := func(ms int64) string { return ui.RoundTime(time.Duration(ms) * time.Millisecond).String() }
-	return append(cells, strconv.FormatInt(u.Runs, 10), took(u.WaitMS), took(u.RunMS), strconv.FormatInt(u.Calls, 10),
-		strconv.FormatInt(u.Tokens, 10), u.Cost.String())
+	return append(cells, strconv.FormatInt(u.Runs, 10), took(u.WaitMS), took(u.RunMS), took(u.CPUMS),
+		strconv.FormatInt(u.Calls, 10), strconv.FormatInt(u.Tokens, 10), u.Cost.String())
 }

@@ -93,7 +93,7 @@ func TestAnAgentHasARateOfItsOwn(t *testing.T) {
 			t.Errorf("one without a bound: %d %s", said.StatusCode, said.body)
 		}
 	}
-	over := func(ctx context.Context, _, _ string) (context.Context, error) {
+	over := func(ctx context.Context, _ Caller) (context.Context, error) {
 		return ctx, fault.New(fault.Busy, "the token asks too often").WithRetry(12 * time.Second)
 	}
 	refused := pbv1.NewA2AServiceClient(dial(t, w, func(o *Options) { o.Authorize = over }))

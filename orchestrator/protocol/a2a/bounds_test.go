@@ -51,7 +51,7 @@ func (w *harness) counted(memory int64, streams int) *bytegate.Gate {
 	}))
 	w.t.Cleanup(server.Close)
 	w.url = server.URL
-	w.opts.Authorize = func(ctx context.Context, _, _ string) (context.Context, error) {
+	w.opts.Authorize = func(ctx context.Context, _ Caller) (context.Context, error) {
 		return bytegate.Counting(httpwire.WithStreams(ctx, bound, "token"), gate, "token"), nil
 	}
 	return gate

@@ -233,7 +233,8 @@ func TestGRPCWantsTheToken(t *testing.T) {
 	type owner struct{}
 	v1 := pbv1.NewA2AServiceClient(dial(t, w, func(o *Options) {
 		o.NoAuth, o.Header = false, "X-Key"
-		o.Authorize = func(ctx context.Context, token, _ string) (context.Context, error) {
+		o.Authorize = func(ctx context.Context, of Caller) (context.Context, error) {
+			token := of.Token
 			if token != "good" {
 				return ctx, fault.New(fault.Unauthorized, "the token is not this server's")
 			}

@@ -25,7 +25,8 @@ const (
 func (g *grpcBinding) tap(ctx context.Context, info *tap.Info) (context.Context, error) {
 	if g.server.opts.Authorize != nil {
 		var err error
-		if ctx, err = g.server.opts.Authorize(ctx, g.token(info.Header), first(info.Header, teamKey)); err != nil {
+		caller := Caller{g.token(info.Header), first(info.Header, teamKey), addressOf(ctx)}
+		if ctx, err = g.server.opts.Authorize(ctx, caller); err != nil {
 			return ctx, g.server.refusals.of(ctx, err).GRPCStatus().Err()
 		}
 	}
@@ -81,6 +82,19 @@ func grpcConnOf(ctx context.Context) *grpcConn {
 	}
 	addr, _ := p.Addr.(grpcAddr)
 	return addr.conn
+}
+
+// addressOf returns the address of a call's client, without its port; "": it isn't known.
+func addressOf(ctx context.Context) string {
+	p, _ := peer.FromContext(ctx)
+	if p == nil {
+		return ""
+	}
+	host, _, err := net.SplitHostPort(p.Addr.String())
+	if err != nil {
+		return p.Addr.String()
+	}
+	return host
 }
 
 // claim says for whom the bytes count: for the client of the first call.

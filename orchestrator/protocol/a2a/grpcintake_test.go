@@ -86,7 +86,8 @@ func TestWhatComesOverGRPCCounts(t *testing.T) {
 	g := bytegate.New(16 << 20)
 	v1 := dial(t, w, func(o *Options) {
 		o.Memory, o.NoAuth = g, false
-		o.Authorize = func(ctx context.Context, token, _ string) (context.Context, error) {
+		o.Authorize = func(ctx context.Context, of Caller) (context.Context, error) {
+			token := of.Token
 			if token == "bad" {
 				return ctx, fault.New(fault.Unauthorized, "the token is not this server's")
 			}

@@ -97,6 +97,9 @@ type Push interface {
 	PushBacklog(context.Context) (int64, error)
 }
 
+// Caller is who makes a call over gRPC, by what the call bears.
+type Caller struct{ Token, Team, Address string }
+
 // Options are the settings of a Server.
 type Options struct {
 	Root      string                   // the unit whose card stands at the origin; "": an agent of all units
@@ -112,9 +115,9 @@ type Options struct {
 	Push      Push                     // nil: there is none
 	MaxBytes  int64                    // of one request; 0 is 32 MiB
 	Memory    *bytegate.Gate           // of what gRPC receives; nil: one of its own
-	// Authorize is for gRPC: it takes the token of a call and the team for which it asks, "" for all of the
+	// Authorize is for gRPC: it takes who calls, and for which team, "" for all of the
 	// token's, and returns a context that knows whose it is. Its errors are faults.
-	Authorize func(ctx context.Context, token, team string) (context.Context, error)
+	Authorize func(ctx context.Context, of Caller) (context.Context, error)
 	Version   string // of the program
 	Logger    *slog.Logger
 }
