@@ -206,7 +206,6 @@ func (a *app) newAPI(
 		Hooks: func() map[string]httpapi.Hook { return hooksOf(settings.config()) },
 	}
 	if c.A2A.Enabled {
-		//nolint:gocritic // it isn't made yet
 		authorize := func(ctx context.Context, of a2a.Caller) (context.Context, error) {
 			return made.Authorize(access.WithOrigin(ctx, access.Origin{Address: of.Address}), of.Token, of.Team)
 		}

@@ -131,7 +131,8 @@ func (p accounts) table(w http.ResponseWriter, r *request) error {
 	w.Header().Set("Content-Type", "text/csv; charset=utf-8")
 	w.Header().Set("Content-Disposition", httpwire.Attachment("usage-by-"+v.By+".csv"))
 	out := csv.NewWriter(w)
-	_ = out.Write([]string{v.By, "runs", "wait_ms", "run_ms", "cpu_ms", "calls", "tokens", "cost"}) // Flush tells of an error
+	titles := []string{v.By, "runs", "wait_ms", "run_ms", "cpu_ms", "calls", "tokens", "cost"}
+	_ = out.Write(titles) // Flush tells of an error
 	for _, row := range v.Rows {
 		cells := []string{cellOf(row.Name)}
 		for _, n := range []int64{row.Runs, row.WaitMS, row.RunMS, row.CPUMS, row.Calls, row.Tokens} {
