@@ -18,8 +18,7 @@ func (r *Retention) Remove(ctx context.Context, id string) (removed api.RemovedR
 		return removed, err
 	}
 	row, err := r.opts.Store.Runs.Get(ctx, id)
-	if err == nil && !access.ReachOf(ctx).Sees(access.Owner{Team: row.Team, By: row.MadeBy}) {
-		access.Hide(ctx)
+	if err == nil && !access.Sees(ctx, access.Owner{Team: row.Team, By: row.MadeBy}) {
 		err = store.UnknownRun(id)
 	}
 	if err == nil && row.Outcome != "" && !row.Finished { // it is cleaned up
