@@ -2,6 +2,7 @@ package enginetest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -191,7 +192,16 @@ func (f *Fake) Attach(ctx context.Context, id string) (*runtime.Streams, error) 
 	if err != nil {
 		return nil, err
 	}
-	return c.attach(), f.lost("Attach", nil)
+	return f.passOn("Attach", c.attach())
+}
+
+// passOn returns streams, unless the answer that has them is lost: they end with its connection then, for a
+// program would wait for ever for who reads them.
+func (f *Fake) passOn(method string, streams *runtime.Streams) (*runtime.Streams, error) {
+	if err := f.lost(method, nil); err != nil {
+		return nil, errors.Join(err, streams.Close())
+	}
+	return streams, nil
 }
 
 // Logs returns what the container has written since its start.
@@ -203,7 +213,7 @@ func (f *Fake) Logs(ctx context.Context, id string) (*runtime.Streams, error) {
 	if c.spec.LogBytes == 0 {
 		return nil, fault.New(fault.Unsupported, "the engine has not kept the container's output")
 	}
-	return c.follow(), f.lost("Logs", nil)
+	return f.passOn("Logs", c.follow())
 }
 
 // NextExit subscribes to the container's next exit.
