@@ -3,7 +3,7 @@ package api
 // News is a change of a thing that a server keeps, as its feed tells it: enough for a list to show the thing as it is
 // now.
 type News struct {
-	Seq     int64    `json:"seq"` // it grows with each change, of whatever thing; no two have the same
+	Seq     int64    `json:"seq"` // of this change alone; it tells nothing of which was earlier
 	Noun    NewsNoun `json:"noun"`
 	ID      string   `json:"id,omitempty"`      // of a unit: its name
 	Unit    string   `json:"unit,omitempty"`    // of a run, also of that which asks, and of a session
@@ -23,7 +23,7 @@ const (
 	NewsQuestion NewsNoun = "question"
 	NewsSession  NewsNoun = "session"
 	NewsUnit     NewsNoun = "unit" // its files or its switch changed
-	// NewsCursor is of no thing: whoever comes again may go on after its Seq.
+	// NewsCursor is of no thing: whoever comes again may go on behind its Seq.
 	NewsCursor NewsNoun = "cursor"
 	// NewsReset is of no thing: changes up to its Seq weren't told. Read the lists again, then go on.
 	NewsReset NewsNoun = "reset"

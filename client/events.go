@@ -40,6 +40,7 @@ type follower struct {
 	conn    *conn
 	to      request
 	after   int64 // the number of the last one; below 0: the server begins where it likes
+	sealed  bool  // the numbers tell nothing of the order
 	retries *retrier
 	emit    func(api.Event) bool // returns whether the caller wants more
 }
@@ -80,7 +81,7 @@ func (f *follower) connection(ctx context.Context) (over bool, err error) {
 		if err != nil {
 			return false, f.conn.strange(err)
 		}
-		if event.Seq <= f.after && !ofNoThing(event.Type) { // a reset may go back
+		if f.has(event) {
 			continue
 		}
 		f.after = event.Seq
@@ -89,6 +90,11 @@ func (f *follower) connection(ctx context.Context) (over bool, err error) {
 			return true, nil
 		}
 	}
+}
+
+// has reports whether an event came before. A reset may go back.
+func (f *follower) has(e api.Event) bool {
+	return !ofNoThing(e.Type) && (e.Seq == f.after || e.Seq < f.after && !f.sealed)
 }
 
 // steady resets the retries after a connection that has lasted.

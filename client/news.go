@@ -23,7 +23,7 @@ func (c News) Follow(ctx context.Context, filter api.NewsFilter, after int64) it
 		to := to(http.MethodGet, "events")
 		to.query = newsQuery(filter)
 		var strange error
-		f := follower{conn: c.conn, to: to, after: after, retries: c.conn.newRetrier()}
+		f := follower{conn: c.conn, to: to, after: after, sealed: true, retries: c.conn.newRetrier()}
 		f.emit = func(e api.Event) bool {
 			var one api.News
 			if err := json.Unmarshal(e.Data, &one); err != nil {

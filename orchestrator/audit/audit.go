@@ -154,7 +154,7 @@ func (l *Log) List(ctx context.Context, f api.AuditFilter) (api.AuditPage, error
 		})
 	}
 	if len(rows) == limit {
-		page.Next = &rows[limit-1].Seq
+		page.Next = new(l.opts.Rows.Behind(rows[limit-1]))
 	}
 	return page, err
 }

@@ -30,7 +30,7 @@ func (a *archiver) addSessions(ctx context.Context, s *store.Sessions) error {
 			if err := a.session(ctx, layout.Sessions+"/"+row.ID); err != nil {
 				return err
 			}
-			filter.After = row.Seq
+			filter.After = s.Behind(row)
 		}
 	}
 }

@@ -236,7 +236,7 @@ func (a *archiver) addSchedules(ctx context.Context, s *store.Schedules) error {
 			return err
 		}
 		for _, row := range rows {
-			before = row.Seq
+			before = s.Behind(row)
 			if row.Files == "" {
 				continue
 			}

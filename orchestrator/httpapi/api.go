@@ -70,7 +70,10 @@ func (a *API) Handler() http.Handler { return a.handler }
 func (a *API) Authorize(ctx context.Context, token, team string) (context.Context, error) {
 	admitted, err := a.auth.call(ctx, token, team)
 	if err != nil {
-		a.refused.tell(a.auth.bearer(ctx, token), "grpc", err)
+		if !fault.Is(err, fault.Unauthorized) {
+			ctx = a.auth.bearer(ctx, token)
+		}
+		a.refused.tell(ctx, "grpc", err)
 	}
 	return admitted, err
 }
@@ -117,7 +120,7 @@ type Options struct {
 	// A2A tells what is offered to clients of A2A; nil: it is off.
 	A2A func(context.Context) (api.A2AStatus, error)
 
-	Hooks func() map[string]Hook // by name: what messages of others start runs; nil: nothing
+	Hooks func(name string) (Hook, bool) // what messages of others start runs; nil: none do
 
 	Mounts []Mount // further protocols beside the API's own addresses
 	NoPage bool    // none of them is the page

@@ -37,9 +37,9 @@ func (h Hook) as(ctx context.Context, name string) context.Context {
 // hookHandlers start runs by messages that are signed, and need no token.
 type hookHandlers struct {
 	svc    *orchestrator.Service
-	hooks  func() map[string]Hook // nil: there are none
-	none   webhooks.Key           // of those that there aren't
-	limit  int64                  // of a body
+	hooks  func(name string) (Hook, bool) // nil: there are none
+	none   webhooks.Key                   // of those that there aren't
+	limit  int64                          // of a body
 	logger *slog.Logger
 }
 
@@ -82,7 +82,7 @@ func (h hookHandlers) find(c echo.Context) (name string, hook Hook, key webhooks
 	name, err := param(c, "name")
 	known := false
 	if h.hooks != nil {
-		hook, known = h.hooks()[name]
+		hook, known = h.hooks(name)
 	}
 	if !known || err != nil {
 		return "", Hook{}, h.none

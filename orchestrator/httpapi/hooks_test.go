@@ -39,7 +39,7 @@ func TestAHookStartsARun(t *testing.T) {
 			"lost":   {Unit: "actor", Team: "ops", Key: func() (webhooks.Key, error) { return webhooks.Key{}, fault.New(fault.NotFound, "canary") }},
 			"gone":   {Unit: "nothing", Team: "ops", Key: key},
 		}
-		o.Hooks = func() map[string]Hook { return hooks }
+		o.Hooks = func(name string) (Hook, bool) { hook, ok := hooks[name]; return hook, ok }
 	})
 	const body = `{"do":"files"}`
 	now := time.Now()

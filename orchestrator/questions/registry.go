@@ -124,7 +124,7 @@ func (g *Registry) List(ctx context.Context, f Filter) (api.QuestionPage, error)
 		page.Questions = append(page.Questions, q)
 	}
 	if store.Full(rows, limit) {
-		page.Next = &rows[len(rows)-1].Seq
+		page.Next = new(g.opts.Questions.Behind(rows[len(rows)-1]))
 	}
 	return page, err
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"iter"
+	"math"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -44,24 +45,44 @@ const (
 	passedOver = 1000
 )
 
-// Cursor returns the number of the last change. Whoever takes it, then reads lists, and then follows what comes after
-// it, misses nothing.
-func (n *News) Cursor(ctx context.Context) (int64, error) { return n.feed.Newest(ctx) }
+// Cursor returns the number of the last change, as Follow yields it. Whoever takes it, then reads lists, and then
+// follows what comes after it, misses nothing.
+func (n *News) Cursor(ctx context.Context) (int64, error) {
+	seq, err := n.feed.Newest(ctx)
+	return n.feed.Sealed(seq), err
+}
 
 // IsFollowed reports whether somebody follows.
 func (n *News) IsFollowed() bool { return n.followers.Load() > 0 }
 
 // Follow yields what changes after the change with the number after, of each thing that the client of ctx may know of
 // at least its last change, in order and none twice. Where too much has changed for that, it yields a reset. With
-// api.FromNow it begins with a cursor. It ends with an error, also when ctx ends.
+// api.FromNow it begins with a cursor. It ends with an error, also when ctx ends. The numbers are sealed: they tell
+// nothing of what others change.
 func (n *News) Follow(ctx context.Context, f api.NewsFilter, after int64) iter.Seq2[api.News, error] {
 	return func(yield func(api.News, error) bool) {
 		n.followers.Add(1)
 		defer n.followers.Add(-1)
-		if err := n.follow(ctx, f, after, func(one api.News) bool { return yield(one, nil) }); err != nil {
+		err := n.follow(ctx, f, n.seqOf(after), func(one api.News) bool {
+			one.Seq = n.feed.Sealed(one.Seq)
+			return yield(one, nil)
+		})
+		if err != nil {
 			yield(api.News{}, err)
 		}
 	}
+}
+
+// seqOf returns of which change a number is. One that wasn't given out is as far ahead as none that is kept.
+func (n *News) seqOf(number int64) int64 {
+	if number <= 0 {
+		return number // api.FromNow, or from the first one on
+	}
+	seq, err := n.feed.Unsealed(number)
+	if err != nil {
+		return math.MaxInt64
+	}
+	return seq
 }
 
 // follow hands on what changes until nobody takes it, or an error comes.
@@ -146,7 +167,7 @@ type teller struct {
 
 // begin goes to the last change, with word of that. It reports whether more is wanted.
 func (t *teller) begin(ctx context.Context, n *News, noun api.NewsNoun) (more bool, err error) {
-	if t.at, err = n.Cursor(ctx); err != nil {
+	if t.at, err = n.feed.Newest(ctx); err != nil {
 		return false, err
 	}
 	t.told = t.at

@@ -54,9 +54,15 @@ func told(ctx context.Context, t *testing.T, n *News, f api.NewsFilter, after in
 	t.Helper()
 	ctx, cancel := context.WithTimeout(ctx, testkit.Patience)
 	defer cancel()
+	if after > 0 {
+		after = n.feed.Sealed(after)
+	}
 	for one, err := range n.Follow(ctx, f, after) {
 		if err != nil {
 			t.Fatal(err, all)
+		}
+		if one.Seq, err = n.feed.Unsealed(one.Seq); err != nil {
+			t.Fatal(err)
 		}
 		if all = append(all, one); len(all) == most {
 			return all
@@ -237,7 +243,11 @@ func TestWhoFollowsFromNowOnIsToldWhereThatIs(t *testing.T) {
 		t.Errorf("of nothing it is told %+v", got)
 	}
 	insertRun(t, st, row("before", api.Idle))
-	cursor, err := n.Cursor(trusted.Context(t))
+	sealed, err := n.Cursor(trusted.Context(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cursor, err := n.feed.Unsealed(sealed)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -258,7 +268,7 @@ func TestWhoFollowsFromNowOnIsToldWhereThatIs(t *testing.T) {
 		}
 		insertRun(t, st, row("after", api.Idle))
 	}
-	if diff := cmp.Diff([]string{"cursor  ", "run after idle"}, names(got)); diff != "" || got[0].Seq != cursor+1 || n.IsFollowed() {
+	if diff := cmp.Diff([]string{"cursor  ", "run after idle"}, names(got)); diff != "" || got[0].Seq != n.feed.Sealed(cursor+1) || n.IsFollowed() {
 		t.Errorf("%+v %s", got, diff)
 	}
 }

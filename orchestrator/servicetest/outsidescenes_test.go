@@ -78,6 +78,7 @@ func modelScene(t testing.TB) *scene {
 			return servicetest.JSON(map[string]any{"model": "m", "messages": []any{message}})
 		}
 		if !s.found.Load() {
+			<-goOn // else it may ask before it is stored that it runs
 			box.Ask(ctx, "POST", "/v1/chat/completions", "", body("first"))
 			<-goOn
 			box.Ask(ctx, "GET", "/upstream/weather/forecast", "", nil)
@@ -102,6 +103,8 @@ func modelScene(t testing.TB) *scene {
 	}
 	s.begin = func(h *servicetest.Harness) {
 		id := h.Submit("asks", map[string]any{})
+		h.Until(id, servicetest.Running)
+		goOn <- struct{}{}
 		for _, told := range []api.EventType{api.EventModel, api.EventUpstream} { // noted soon after the answer
 			h.Within("an event", func() bool { return hasEvent(h, id, told) })
 			goOn <- struct{}{}

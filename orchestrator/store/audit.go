@@ -127,14 +127,18 @@ type AuditFilter struct {
 	Object   string    // "": any
 	Since    time.Time // inclusive; zero: open
 	Owned    Owned     // whose objects; its By is no matter
-	Before   int64     // only those with a smaller Seq; 0: from the newest on
+	Before   int64     // of Behind: only those behind that row; 0: from the newest on
 	Limit    int       // at most 1000; 0 is 1000
 }
 
 // List lists rows, the newest first.
 func (s *Audits) List(ctx context.Context, f AuditFilter) ([]Audited, error) {
+	before, err := s.core.seal.begin(inAudit, f.Before)
+	if err != nil {
+		return nil, err
+	}
 	var c condition
-	c.add("seq < ?", below(f.Before))
+	c.add("seq < ?", below(before))
 	if f.Identity != "" {
 		c.add("identity = ?", f.Identity)
 	}
@@ -149,6 +153,9 @@ func (s *Audits) List(ctx context.Context, f AuditFilter) ([]Audited, error) {
 		then(" ORDER BY seq DESC LIMIT ?", atMost(f.Limit))
 	return list(ctx, s.core, "read audit", scanAudited, of.text, of.args...)
 }
+
+// Behind returns where the page begins that goes on behind a row. It tells nothing of how many rows there are.
+func (s *Audits) Behind(row Audited) int64 { return s.core.seal.number(inAudit, row.Seq) }
 
 func scanAudited(row scanner, a *Audited) error {
 	return row.Scan(&a.Seq, stamp{&a.At}, &a.Team, &a.Identity, &a.Address, &a.Verb, &a.Noun, &a.Object, &a.Detail,

@@ -92,7 +92,7 @@ func TestTheAuditIsReadByItsIndexes(t *testing.T) {
 			if len(page) < c.f.Limit {
 				break
 			}
-			c.f.Before = got[len(got)-1]
+			c.f.Before = s.Audits.Behind(page[len(page)-1])
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s: %s", name, diff)

@@ -50,12 +50,12 @@ type snapshot struct {
 	place  position
 }
 
-func (s snapshot) cursor() string {
-	return encodeCursor(snapshotForm, s.at, s.newest, s.total, s.place.at, s.place.seq)
+func (s snapshot) cursor(by seal) string {
+	return by.encodeCursor(snapshotForm, s.at, s.newest, s.total, s.place.at, s.place.seq)
 }
 
-func parseSnapshot(text string) (s snapshot, err error) {
-	err = decodeCursor(text, snapshotForm, &s.at, &s.newest, &s.total, &s.place.at, &s.place.seq)
+func parseSnapshot(by seal, text string) (s snapshot, err error) {
+	err = by.decodeCursor(text, snapshotForm, &s.at, &s.newest, &s.total, &s.place.at, &s.place.seq)
 	if err == nil && (s.place.at > s.at || s.total < 0) {
 		err = errCursor()
 	}
@@ -63,21 +63,21 @@ func parseSnapshot(text string) (s snapshot, err error) {
 }
 
 // page drops the extra rows that were read to see whether there is more.
-func (s snapshot) page(rows []listed, limit int) ChangedPage {
+func (s snapshot) page(by seal, rows []listed, limit int) ChangedPage {
 	p := ChangedPage{Total: s.total}
 	if len(rows) > limit {
 		rows = rows[:limit]
 		s.place = rows[limit-1].place
-		p.Next = s.cursor()
+		p.Next = s.cursor(by)
 	}
 	p.Runs = runsOf(rows)
 	return p
 }
 
 // snapshot is the moment of a page, by its cursor or, for the first one, now.
-func (f ChangedFilter) snapshot(ctx context.Context, db rower) (from snapshot, err error) {
+func (f ChangedFilter) snapshot(ctx context.Context, by seal, db rower) (from snapshot, err error) {
 	if f.Cursor != "" {
-		return parseSnapshot(f.Cursor)
+		return parseSnapshot(by, f.Cursor)
 	}
 	kept := f.kept()
 	err = db.QueryRowContext(ctx, "SELECT changed_at, (SELECT coalesce(max(seq), 0) FROM runs), ("+kept.text+

@@ -220,9 +220,10 @@ func TestAListOfChangesWalksNoTable(t *testing.T) {
 
 func TestWhatIsNoListOfChanges(t *testing.T) {
 	s := open(t)
-	forged := base64.RawURLEncoding.EncodeToString(append([]byte{snapshotForm}, make([]byte, 39)...))
-	late := snapshot{at: 1, place: position{at: 2}}.cursor()
-	for _, f := range []ChangedFilter{{Limit: 101}, {Limit: -1}, {Units: make([]string, 33)}, {States: make([]string, 33)}, {Cursor: "x"}, {Cursor: forged}, {Cursor: late}, {Cursor: position{}.cursor()}} {
+	forged := base64.RawURLEncoding.EncodeToString(append([]byte{snapshotForm}, make([]byte, 40)...))
+	short := s.core.seal.text(append([]byte{snapshotForm}, make([]byte, 39)...))
+	late := snapshot{at: 1, place: position{at: 2}}.cursor(s.core.seal)
+	for _, f := range []ChangedFilter{{Limit: 101}, {Limit: -1}, {Units: make([]string, 33)}, {States: make([]string, 33)}, {Cursor: "x"}, {Cursor: forged}, {Cursor: short}, {Cursor: late}, {Cursor: s.core.seal.cursor(position{})}} {
 		f.Known = knownStates
 		_, err := s.Runs.Changed(t.Context(), f)
 		wantKind(t, err, fault.Input)

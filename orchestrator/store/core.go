@@ -18,6 +18,7 @@ type core struct {
 	logger  *slog.Logger
 	readers *sql.DB
 	writer  *writer // nil: nothing may be written
+	seal    seal
 	health  health
 	close   func() error
 }
@@ -39,6 +40,9 @@ func (c *core) open(path string, opts Options) error {
 	if c.readers, err = openReaders(path, "rw"); err != nil {
 		return errors.Join(err, db.Close())
 	}
+	if c.seal, err = readSeal(context.Background(), c.readers); err != nil {
+		return errors.Join(err, c.readers.Close(), db.Close())
+	}
 	c.writer = newWriter(db, opts)
 	c.close = sync.OnceValue(func() error {
 		c.writer.stop() // from here on, explain takes the readers' errors for a closed store
@@ -58,8 +62,12 @@ func (c *core) openDamaged(path string, found error) (err error) {
 		return err
 	}
 	c.close = sync.OnceValue(c.readers.Close)
-	_ = c.readers.PingContext(context.Background()) // what can't be read at all, each call says
-	return nil
+	ctx := context.Background()
+	_ = c.readers.PingContext(ctx) // what can't be read at all, each call says
+	if c.seal, err = readSeal(ctx, c.readers); err != nil {
+		c.seal, err = passingSeal()
+	}
+	return err
 }
 
 func isEmpty(path string) bool {

@@ -18,22 +18,18 @@ const (
 
 var cursorText = base64.RawURLEncoding.Strict()
 
-func encodeCursor(form byte, numbers ...int64) string {
+func (s seal) encodeCursor(form byte, numbers ...int64) string {
 	b := []byte{form}
 	for _, n := range numbers {
 		b = binary.BigEndian.AppendUint64(b, uint64(n)) //nolint:gosec // the same bits, back again in decodeCursor
 	}
-	return cursorText.EncodeToString(b)
+	return s.text(b)
 }
 
 // decodeCursor reads a cursor from an untrusted client. The error is an Input fault.
-func decodeCursor(text string, form byte, numbers ...*int64) error {
-	size := 1 + 8*len(numbers)
-	if len(text) != cursorText.EncodedLen(size) {
-		return errCursor()
-	}
-	b, err := cursorText.DecodeString(text)
-	if err != nil || len(b) != size || b[0] != form {
+func (s seal) decodeCursor(text string, form byte, numbers ...*int64) error {
+	b, err := s.bytes(text)
+	if err != nil || len(b) != 1+8*len(numbers) || b[0] != form {
 		return errCursor()
 	}
 	for i, n := range numbers {
@@ -42,10 +38,10 @@ func decodeCursor(text string, form byte, numbers ...*int64) error {
 	return nil
 }
 
-func (p position) cursor() string { return encodeCursor(positionForm, p.at, p.seq) }
+func (s seal) cursor(p position) string { return s.encodeCursor(positionForm, p.at, p.seq) }
 
-func parseCursor(text string) (p position, err error) {
-	err = decodeCursor(text, positionForm, &p.at, &p.seq)
+func (s seal) position(text string) (p position, err error) {
+	err = s.decodeCursor(text, positionForm, &p.at, &p.seq)
 	return p, err
 }
 

@@ -39,7 +39,7 @@ func (s *Runs) Facet(ctx context.Context, f Filter, column string) (facet Facet,
 	if err := f.check(); err != nil {
 		return facet, err
 	}
-	upTo, err := f.upTo()
+	upTo, err := f.upTo(s.core.seal)
 	if err != nil {
 		return facet, err
 	}

@@ -59,6 +59,12 @@ func scanFeedRow(row scanner, r *FeedRow) error {
 	return row.Scan(&r.Seq, &r.Noun, &r.ID, &r.Unit, &r.Parent, &r.Root, &r.State, &r.Outcome, &r.Team, &r.MadeBy)
 }
 
+// Sealed returns the number of a change as clients are told it: it tells nothing of how many others there were.
+func (f *Feed) Sealed(seq int64) int64 { return f.core.seal.number(inFeed, seq) }
+
+// Unsealed returns what Sealed was made of. The error is an Input fault.
+func (f *Feed) Unsealed(number int64) (int64, error) { return f.core.seal.seq(inFeed, number) }
+
 // Changed returns a channel that is closed when this process has stored the next change, or the Store is closed. Over
 // a damaged database it never is.
 func (f *Feed) Changed() <-chan struct{} {

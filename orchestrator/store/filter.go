@@ -52,10 +52,10 @@ func (f Filter) check() error {
 }
 
 // upTo is the upper end of the list: below the cursor and below Until.
-func (f Filter) upTo() (upTo position, err error) {
+func (f Filter) upTo(by seal) (upTo position, err error) {
 	upTo = position{at: math.MaxInt64, seq: math.MaxInt64}
 	if f.Cursor != "" {
-		if upTo, err = parseCursor(f.Cursor); err != nil {
+		if upTo, err = by.position(f.Cursor); err != nil {
 			return position{}, err
 		}
 	}

@@ -25,7 +25,7 @@ func (s *Runs) List(ctx context.Context, f Filter) (Page, error) {
 	if err := f.check(); err != nil {
 		return Page{}, err
 	}
-	upTo, err := f.upTo()
+	upTo, err := f.upTo(s.core.seal)
 	if err != nil {
 		return Page{}, err
 	}
@@ -36,14 +36,14 @@ func (s *Runs) List(ctx context.Context, f Filter) (Page, error) {
 	limit := cmp.Or(f.Limit, defaultLimit)
 	list := f.runs(by, upTo).page(limit + 1)
 	rows, err := paged(ctx, s.core, "list runs", scanListed, list.text, list.args...)
-	return page(rows, limit), err
+	return page(s.core.seal, rows, limit), err
 }
 
 // page drops the extra row that was read to see whether there is more, where the limit was reached.
-func page(rows []listed, limit int) (p Page) {
+func page(by seal, rows []listed, limit int) (p Page) {
 	if Full(rows, limit+1) {
 		rows = rows[:min(limit, len(rows))]
-		p.Next = rows[len(rows)-1].place.cursor()
+		p.Next = by.cursor(rows[len(rows)-1].place)
 	}
 	p.Runs = runsOf(rows)
 	return p
@@ -65,7 +65,7 @@ func (s *Runs) Changed(ctx context.Context, f ChangedFilter) (ChangedPage, error
 	if err := f.check(); err != nil {
 		return ChangedPage{}, err
 	}
-	from, err := f.snapshot(ctx, s.core.readers)
+	from, err := f.snapshot(ctx, s.core.seal, s.core.readers)
 	if err != nil {
 		return ChangedPage{}, s.core.explain(ctx, "list changed runs", err)
 	}
@@ -75,7 +75,7 @@ func (s *Runs) Changed(ctx context.Context, f ChangedFilter) (ChangedPage, error
 	if err != nil {
 		return ChangedPage{}, s.core.explain(ctx, "list changed runs", err)
 	}
-	return from.page(rows, limit), nil
+	return from.page(s.core.seal, rows, limit), nil
 }
 
 // Old selects finished runs.

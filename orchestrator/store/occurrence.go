@@ -121,13 +121,19 @@ func scanOccurrence(row scanner, o *Occurrence) error {
 		&o.Manual)
 }
 
-// List lists those of a schedule, the youngest first: those with a smaller Seq than before,
-// where that isn't 0. The limit is at most 1000; 0 is 1000.
+// List lists those of a schedule, the youngest first: before is of Behind, or 0 to begin. The limit is at most 1000; 0 is 1000.
 func (s *Occurrences) List(ctx context.Context, schedule, before int64, limit int) ([]Occurrence, error) {
+	before, err := s.core.seal.begin(inOccurrences, before)
+	if err != nil {
+		return nil, err
+	}
 	return list(ctx, s.core, "list occurrences", scanOccurrence,
 		selectOccurrence+" WHERE schedule = ? AND seq < ? ORDER BY seq DESC LIMIT ?", schedule, below(before),
 		atMost(limit))
 }
+
+// Behind returns where the page begins that goes on behind a row. It tells nothing of how many rows there are.
+func (s *Occurrences) Behind(row Occurrence) int64 { return s.core.seal.number(inOccurrences, row.Seq) }
 
 // Waiting returns the occurrences of a schedule that wait, the oldest first; 0: those of
 // all schedules.

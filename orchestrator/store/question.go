@@ -182,7 +182,7 @@ type QuestionFilter struct {
 	Owned Owned     // whose runs ask
 	Named []string  // as whom who asks may be named as an approver: what names one is selected, too, whoever owns it
 	Mine  bool      // only what names one
-	After int64     // only those with a greater Seq
+	After int64     // of Behind: only those behind that question; 0: from the oldest on
 	Limit int       // at most 1000; 0 is 1000
 }
 
@@ -224,10 +224,17 @@ func (f QuestionFilter) where() condition {
 
 // List returns questions in their order, fewer than the limit where they are large.
 func (s *Questions) List(ctx context.Context, f QuestionFilter) ([]Question, error) {
+	var err error
+	if f.After, err = s.core.seal.begin(inQuestions, f.After); err != nil {
+		return nil, err
+	}
 	where := f.where()
 	of := where.of(selectQuestion).then(" ORDER BY questions.seq LIMIT ?", atMost(f.Limit))
 	return paged(ctx, s.core, "list questions", scanQuestion, of.text, of.args...)
 }
+
+// Behind returns where the page begins that goes on behind a row. It tells nothing of how many rows there are.
+func (s *Questions) Behind(row Question) int64 { return s.core.seal.number(inQuestions, row.Seq) }
 
 // OpenQuestions are the questions of a team's runs that can be answered.
 type OpenQuestions struct {

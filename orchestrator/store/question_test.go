@@ -162,7 +162,7 @@ func TestOpenQuestionsAreListedByTheirRun(t *testing.T) {
 	}
 	page, err := s.Questions.List(t.Context(), QuestionFilter{At: epoch, Limit: 1})
 	must(t, err)
-	rest, err := s.Questions.List(t.Context(), QuestionFilter{At: epoch, After: page[0].Seq})
+	rest, err := s.Questions.List(t.Context(), QuestionFilter{At: epoch, After: s.Questions.Behind(page[0])})
 	must(t, err)
 	if len(page) != 1 || len(rest) != 1 || rest[0].ID != second.ID {
 		t.Errorf("%v, then %v", page, rest)

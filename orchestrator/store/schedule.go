@@ -104,10 +104,16 @@ func (s *Schedules) OfUnit(ctx context.Context, unit string, owned Owned, most i
 	return list(ctx, s.core, "list schedules", scanValue[string], of.text, of.args...)
 }
 
-// List lists schedules without their inputs, the newest first: those with a smaller Seq than
-// before, where that isn't 0, by who owns them. The limit is at most 1000; 0 is 1000.
+// List lists schedules without their inputs, the newest first, by who owns them: before is of Behind, or 0 to begin. The limit is at most 1000; 0 is 1000.
 func (s *Schedules) List(ctx context.Context, owned Owned, before int64, limit int) ([]Schedule, error) {
+	before, err := s.core.seal.begin(inSchedules, before)
+	if err != nil {
+		return nil, err
+	}
 	of := owned.narrowed("schedules", statement{listSchedules + " WHERE seq < ?", []any{below(before)}}).
 		then(" ORDER BY seq DESC LIMIT ?", atMost(limit))
 	return list(ctx, s.core, "list schedules", scanSchedule, of.text, of.args...)
 }
+
+// Behind returns where the page begins that goes on behind a row. It tells nothing of how many rows there are.
+func (s *Schedules) Behind(row Schedule) int64 { return s.core.seal.number(inSchedules, row.Seq) }

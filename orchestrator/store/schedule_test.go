@@ -147,7 +147,7 @@ func TestAThousandOccurrencesAreKept(t *testing.T) {
 	}
 	page, err := s.Occurrences.List(t.Context(), made.Seq, 0, 10)
 	must(t, err)
-	if page, err = s.Occurrences.List(t.Context(), made.Seq, page[9].Seq, 10); err != nil || len(page) != 10 || !page[0].Planned.Equal(all[len(all)-11].Planned) {
+	if page, err = s.Occurrences.List(t.Context(), made.Seq, s.Occurrences.Behind(page[9]), 10); err != nil || len(page) != 10 || !page[0].Planned.Equal(all[len(all)-11].Planned) {
 		t.Errorf("the next page: %+v, %v", page, err)
 	}
 	last, err := s.Occurrences.Last(t.Context(), []int64{made.Seq, other.Seq, 99})
@@ -158,7 +158,7 @@ func TestAThousandOccurrencesAreKept(t *testing.T) {
 	if got, err := s.Schedules.List(t.Context(), Owned{}, 0, 1); err != nil || len(got) != 1 || got[0].Name != "other" || got[0].Input != nil {
 		t.Errorf("the first page: %+v, %v", got, err)
 	}
-	if got, err := s.Schedules.List(t.Context(), Owned{}, other.Seq, 1); err != nil || len(got) != 1 || got[0].Name != "nightly" {
+	if got, err := s.Schedules.List(t.Context(), Owned{}, s.Schedules.Behind(other), 1); err != nil || len(got) != 1 || got[0].Name != "nightly" {
 		t.Errorf("the next page: %+v, %v", got, err)
 	}
 }

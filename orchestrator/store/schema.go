@@ -19,11 +19,11 @@ import (
 //go:embed schema.sql
 var schema string
 
-const schemaVersion, oldestVersion = 13, 10
+const schemaVersion, oldestVersion = 14, 10
 
 // next brings a database of a version to the one after it. Tables that others refer to may be made anew. Never
 // changed: there are databases that were made so.
-var next = map[int]string{10: to11, 11: to12, 12: to13}
+var next = map[int]string{10: to11, 11: to12, 12: to13, 13: to14}
 
 var (
 	//go:embed to11.sql
@@ -32,6 +32,8 @@ var (
 	to12 string
 	//go:embed to13.sql
 	to13 string
+	//go:embed to14.sql
+	to14 string
 )
 
 // applicationID marks a file as ours: "AOD1".

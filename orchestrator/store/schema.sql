@@ -527,3 +527,7 @@ WHEN OLD.settled = 0 AND NEW.settled = 1 AND (NEW.tokens > 0 OR NEW.cost > 0) BE
     0, 0, 0, 1, NEW.tokens, NEW.cost, 0 FROM runs WHERE seq = NEW.run
   ON CONFLICT DO UPDATE SET calls = calls + 1, tokens = tokens + excluded.tokens, cost = cost + excluded.cost;
 END;
+
+-- The key that seals cursors: see seal.go.
+CREATE TABLE seal (key BLOB NOT NULL) STRICT;
+INSERT INTO seal VALUES (randomblob(32));

@@ -104,13 +104,17 @@ type SessionFilter struct {
 	Unit  string // "": of all
 	Open  bool   // only those that aren't closed
 	Owned Owned  // by whom
-	After int64  // only those with a smaller Seq; 0: from the newest on
+	After int64  // of Behind: only those behind that session; 0: from the newest on
 	Limit int    // at most 1000; 0 is 1000
 }
 
 // List lists sessions, the newest first.
 func (s *Sessions) List(ctx context.Context, f SessionFilter) ([]Session, error) {
-	of := statement{selectSession + " WHERE seq < ?", []any{below(f.After)}}
+	before, err := s.core.seal.begin(inSessions, f.After)
+	if err != nil {
+		return nil, err
+	}
+	of := statement{selectSession + " WHERE seq < ?", []any{below(before)}}
 	if f.Unit != "" {
 		of = of.then(" AND unit = ?", f.Unit)
 	}
@@ -120,6 +124,9 @@ func (s *Sessions) List(ctx context.Context, f SessionFilter) ([]Session, error)
 	of = f.Owned.narrowed("sessions", of).then(" ORDER BY seq DESC LIMIT ?", atMost(f.Limit))
 	return list(ctx, s.core, "list sessions", scanSession, of.text, of.args...)
 }
+
+// Behind returns where the page begins that goes on behind a row. It tells nothing of how many rows there are.
+func (s *Sessions) Behind(row Session) int64 { return s.core.seal.number(inSessions, row.Seq) }
 
 // spentSessions are closed sessions that were last used before a time and whose turns are over.
 const spentSessions = ` FROM sessions WHERE closed = 1 AND used_at < ?

@@ -107,7 +107,7 @@ func TestSessionsAreListedNewestFirstAndClosedOnesForgotten(t *testing.T) {
 	}{
 		{SessionFilter{}, "s3 s2 s1 "},
 		{SessionFilter{Open: true}, "s3 s1 "},
-		{SessionFilter{Limit: 1, After: 3}, "s2 "},
+		{SessionFilter{Limit: 1, After: s.core.seal.number(inSessions, 3)}, "s2 "},
 		{SessionFilter{Unit: "other"}, ""},
 	} {
 		listed, err := s.Sessions.List(t.Context(), c.filter)

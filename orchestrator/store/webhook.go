@@ -138,13 +138,19 @@ func (s *Webhooks) Get(ctx context.Context, id string) (Webhook, error) {
 	return w, s.core.explain(ctx, "read webhook", err)
 }
 
-// List lists webhooks by who owns them, the newest first: those with a smaller Seq than before, where that isn't 0.
-// The limit is at most 1000; 0 is 1000.
+// List lists webhooks by who owns them, the newest first: before is of Behind, or 0 to begin. The limit is at most 1000; 0 is 1000.
 func (s *Webhooks) List(ctx context.Context, owned Owned, before int64, limit int) ([]Webhook, error) {
+	before, err := s.core.seal.begin(inWebhooks, before)
+	if err != nil {
+		return nil, err
+	}
 	of := owned.narrowed("webhooks", statement{selectWebhook + " WHERE webhooks.seq < ?", []any{below(before)}}).
 		then(" ORDER BY webhooks.seq DESC LIMIT ?", atMost(limit))
 	return list(ctx, s.core, "list webhooks", scanWebhook, of.text, of.args...)
 }
+
+// Behind returns where the page begins that goes on behind a row. It tells nothing of how many rows there are.
+func (s *Webhooks) Behind(row Webhook) int64 { return s.core.seal.number(inWebhooks, row.Seq) }
 
 // Delete removes a webhook with its deliveries. One that isn't there is a NotFound fault.
 func (s *Webhooks) Delete(ctx context.Context, id string) error {

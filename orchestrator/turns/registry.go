@@ -78,7 +78,7 @@ func (r *Registry) Begin(row store.Session, kind run.Conversant, terms run.Sessi
 			WithHint("end some that nobody needs: `aod agent sessions` lists them, `aod agent sessions close ID` " +
 				"ends one")
 	}
-	if most := r.teams[row.Team]; most > 0 && r.openOfTeam(row.Team) >= most {
+	if most := r.teams[row.Team]; most > 0 && r.openByTeam()[row.Team] >= most {
 		return nil, fault.New(fault.Busy, "the team %s has %d sessions open, which is the most (teams.%s.sessions)",
 			row.Team, most, row.Team).
 			WithHint("end some that nobody needs: `aod agent sessions` lists them, `aod agent sessions close ID` " +
@@ -95,21 +95,7 @@ func (r *Registry) SetBounds(teams map[string]int) {
 }
 
 // OfTeam counts the sessions of a team that aren't closed.
-func (r *Registry) OfTeam(team string) int {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.openOfTeam(team)
-}
-
-// openOfTeam counts the sessions of a team that aren't closed. The caller holds the lock.
-func (r *Registry) openOfTeam(team string) (n int) {
-	for _, s := range r.known {
-		if s.row.Team == team && !s.row.Closed {
-			n++
-		}
-	}
-	return n
-}
+func (r *Registry) OfTeam(team string) int { return r.OpenByTeam()[team] }
 
 // Restore takes in a session of an earlier process. With an error it can't go on: GoOn closes it.
 func (r *Registry) Restore(row store.Session, kind run.Conversant, terms run.SessionTerms, err error) *Session {
@@ -166,6 +152,11 @@ func (r *Registry) OpenOf(ctx context.Context, unit string) (n int) {
 func (r *Registry) OpenByTeam() map[string]int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	return r.openByTeam()
+}
+
+// openByTeam is OpenByTeam for who holds the lock.
+func (r *Registry) openByTeam() map[string]int {
 	open := map[string]int{}
 	for _, s := range r.known {
 		if !s.row.Closed {

@@ -146,7 +146,7 @@ func (s *Sessions) List(ctx context.Context, f Filter) (api.SessionPage, error) 
 		page.Sessions = append(page.Sessions, s.registry.Show(row))
 	}
 	if len(rows) == limit {
-		page.Next = &rows[limit-1].Seq
+		page.Next = new(s.opts.Store.Sessions.Behind(rows[limit-1]))
 	}
 	return page, err
 }
@@ -180,7 +180,7 @@ func (s *Sessions) Restore(ctx context.Context) error {
 		}
 		for _, row := range rows {
 			s.restore(ctx, row)
-			after = row.Seq
+			after = s.opts.Store.Sessions.Behind(row)
 		}
 	}
 }

@@ -47,27 +47,25 @@ type Rules struct {
 
 // Set has something else hold of single units, for what is begun from now on.
 func (r *Rules) Set(given Given) {
-	if before := r.given.Load(); before != nil {
-		given.change = before.change + 1
+	if r.given.Load() != nil {
+		given.change = r.Change() + 1
 	}
 	r.given.Store(&given)
 }
 
-// Change counts how often Set has changed what was given.
-func (r *Rules) Change() int {
+// now returns what is given; nothing before the first Set.
+func (r *Rules) now() Given {
 	if given := r.given.Load(); given != nil {
-		return given.change
+		return *given
 	}
-	return 0
+	return Given{}
 }
 
+// Change counts how often Set has changed what was given.
+func (r *Rules) Change() int { return r.now().change }
+
 // Of returns the settings of a unit.
-func (r *Rules) Of(name string) Settings {
-	if given := r.given.Load(); given != nil {
-		return given.Settings[name]
-	}
-	return Settings{}
-}
+func (r *Rules) Of(name string) Settings { return r.now().Settings[name] }
 
 // concurrencyOf returns how many runs of a unit go on at once; 0: as many as the server allows.
 func (r *Rules) concurrencyOf(u *unit.Unit) int {
@@ -86,13 +84,12 @@ func (r *Rules) conducts(u *unit.Unit) bool { return r.Kinds.Conducts(string(u.K
 // Govern gives a unit of the registry the policy that holds for it here.
 func (r *Rules) Govern(u *unit.Unit) {
 	var bounds unit.Bounds
-	if given := r.given.Load(); given != nil {
-		u.Policy.Change = given.change
-		if given.Bounds != nil {
-			bounds = given.Bounds(u.Name, u.Source == unit.FromUpload)
-		}
+	given := r.now()
+	if given.Bounds != nil {
+		bounds = given.Bounds(u.Name, u.Source == unit.FromUpload)
 	}
-	u.Govern(r.Of(u.Name).Given, bounds.Within(r.MaxTimeoutOf(u), "max_timeout"))
+	u.Policy.Change = given.change
+	u.Govern(given.Settings[u.Name].Given, bounds.Within(r.MaxTimeoutOf(u), "max_timeout"))
 }
 
 // MaxTimeoutOf returns the longest that a run of a unit may take, as far as no policy says less.

@@ -31,10 +31,10 @@ func WithInit(program Program) Program {
 		mounts, release := held(spec.Mounts)
 		defer release()
 		spec.Mounts = mounts
-		host := connect(ctx, spec)
-		if host == nil {
+		if !slices.Contains(spec.Entrypoint, initreport.ControlPath) {
 			return program(ctx, spec, stdout, stderr)
 		}
+		host := connect(ctx, spec)
 		defer func() { _ = host.Close() }() // what was to be said has been
 		stop := context.AfterFunc(ctx, func() { _ = host.Close() })
 		defer stop()
@@ -71,11 +71,8 @@ func held(mounts []runtime.Mount) (by []runtime.Mount, release func()) {
 	}
 }
 
-// connect returns the init's connection, or nil where it is to have none.
+// connect returns the init's connection. Where its host has gone by now, nothing of it comes and goes.
 func connect(ctx context.Context, spec runtime.ContainerSpec) *net.UnixConn {
-	if !slices.Contains(spec.Entrypoint, initreport.ControlPath) {
-		return nil
-	}
 	for _, m := range spec.Mounts {
 		if m.Target != path.Dir(initreport.ControlPath) {
 			continue
@@ -85,7 +82,7 @@ func connect(ctx context.Context, spec runtime.ContainerSpec) *net.UnixConn {
 			return conn.(*net.UnixConn)
 		}
 	}
-	return nil
+	return new(net.UnixConn) // whose methods return errors
 }
 
 // begin waits for the start message and takes it into the spec.

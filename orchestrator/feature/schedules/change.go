@@ -93,7 +93,7 @@ func (s *Scheduler) madeWith(ctx context.Context, token string) (made []store.Sc
 		if err != nil || len(rows) == 0 {
 			return made, err
 		}
-		made, before = append(made, rows...), rows[len(rows)-1].Seq
+		made, before = append(made, rows...), s.store.Schedules.Behind(rows[len(rows)-1])
 	}
 }
 

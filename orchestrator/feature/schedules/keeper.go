@@ -35,7 +35,7 @@ func (k keeper) each(ctx context.Context, do func(storedSchedule)) error {
 			return err
 		}
 		for _, row := range rows {
-			before = row.Seq
+			before = k.store.Schedules.Behind(row)
 			stored, err := readSchedule(row)
 			if err != nil {
 				k.logger.Error("schedule can't be read", "schedule", row.Seq, fault.LogAttr(err))

@@ -37,7 +37,7 @@ func (s *Scheduler) List(ctx context.Context, before int64, limit int) (api.Sche
 	}
 	page := api.SchedulePage{}
 	if len(rows) == limit {
-		page.Next = &rows[limit-1].Seq
+		page.Next = new(s.store.Schedules.Behind(rows[limit-1]))
 	}
 	page.Schedules, err = s.showAll(ctx, rows)
 	return page, err
@@ -135,7 +135,7 @@ func (s *Scheduler) Occurrences(ctx context.Context, name string, before int64, 
 		page.Occurrences = append(page.Occurrences, shownOccurrence(o))
 	}
 	if len(rows) == limit {
-		page.Next = &rows[limit-1].Seq
+		page.Next = new(s.store.Occurrences.Behind(rows[limit-1]))
 	}
 	return page, err
 }

@@ -160,7 +160,7 @@ func (f *Feature) List(ctx context.Context, before int64, limit int) (api.Webhoo
 		page.Webhooks = append(page.Webhooks, shown(row))
 	}
 	if len(rows) == limit {
-		page.Next = &rows[limit-1].Seq
+		page.Next = new(f.store.Webhooks.Behind(rows[limit-1]))
 	}
 	return page, err
 }
