@@ -7,6 +7,7 @@ import (
 	"os/signal"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 
 	"github.com/agent-on-demand/aod/api"
@@ -26,50 +27,46 @@ type reloader struct {
 	gateway *gateway.Gateway
 	logger  *slog.Logger
 
-	mu      sync.Mutex
-	now     *config.Config
+	now     atomic.Pointer[config.Config]
 	service *orchestrator.Service
+
+	one sync.Mutex // of the reloads: one at a time
+}
+
+// newReloader returns a reloader for a server with some settings.
+func newReloader(c *config.Config, logger *slog.Logger) *reloader {
+	r := &reloader{logger: logger}
+	r.now.Store(c)
+	return r
 }
 
 // config returns the settings in force.
-func (r *reloader) config() *config.Config {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.now
-}
+func (r *reloader) config() *config.Config { return r.now.Load() }
 
 // reload reads the settings. Its error is a fault with all that is wrong with them, and nothing has changed then.
 func (r *reloader) reload(ctx context.Context) (api.Reload, error) {
+	r.one.Lock()
+	defer r.one.Unlock()
 	next, err := r.read()
 	if err != nil {
 		return api.Reload{}, err
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	change := r.now.Again(next)
-	if err := r.gateway.Configure(change.Config.Catalog()); err != nil { // the one step that can fail
+	change := r.config().Again(next)
+	c := change.Config
+	if err := r.gateway.Configure(c.Catalog()); err != nil { // the one step that can fail
 		return api.Reload{}, err
 	}
-	r.now = change.Config
+	r.now.Store(c)
 	if feature, ok := orchestrator.FeatureOf[*models.Feature](r.service); ok {
-		feature.Bound(budgetOf(r.now), quotasOf(r.now))
+		feature.Bound(budgetOf(c), quotasOf(c))
 	}
 	r.service.Configure(orchestrator.Configuration{
-		Units:      units.Given{Settings: settingsOfUnits(r.now), Bounds: boundsFor(r.now)},
-		TeamBounds: boundsOfTeams(r.now),
+		Units:      units.Given{Settings: settingsOfUnits(c), Bounds: boundsFor(c)},
+		TeamBounds: boundsOfTeams(c),
 	})
 	done := api.Reload{Changed: change.Changed, Restart: change.Restart}
 	r.logger.Info("settings read again", "changed", len(done.Changed), "restart", len(done.Restart))
-	return done, r.service.Audit.Did(ctx, "reload", "config", strings.Join(bounded(done.Changed), " "))
-}
-
-// bounded are the first of some keys, and how many more there are.
-func bounded(keys []string) []string {
-	const most = 20
-	if len(keys) > most {
-		return append(keys[:most:most], "...")
-	}
-	return keys
+	return done, r.service.Audit.Did(ctx, "reload", "config", strings.Join(done.Changed, " "))
 }
 
 // onSignal reloads with each SIGHUP, until ctx ends or stop is called.

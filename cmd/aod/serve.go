@@ -139,7 +139,8 @@ func (a *app) withService(
 	if err := containers.Confined(ctx); fault.Is(err, fault.Unsupported) { // one that doesn't answer is waited for
 		return err
 	}
-	settings := &reloader{gateway: gw, logger: logger, now: c}
+	settings := newReloader(c, logger)
+	settings.gateway = gw
 	opts, door := serviceOptions(settings, s.home), egress.New(egress.Options{Private: c.EgressExceptions()})
 	opts.Traces = s.traces
 	opts.Kinds = kindsOver(containers, remote.New(remote.Options{Logger: logger, Secrets: from.Secrets, Door: door}))

@@ -138,19 +138,16 @@ func pushesOf(c *config.Config) pushes.Options {
 	}
 }
 
-// hooksOf are the hooks, whose secrets are read for each message: another one is in force at once.
-func hooksOf(c *config.Config) map[string]httpapi.Hook {
-	hooks, kept := map[string]httpapi.Hook{}, secrets.Files{Dir: c.Secrets}
-	for name, h := range c.Hooks {
-		hooks[name] = httpapi.Hook{Unit: h.Unit, Team: h.Team, Key: func() (webhooks.Key, error) {
-			secret, err := kept.Read(h.Secret)
-			if err != nil {
-				return webhooks.Key{}, err
-			}
-			return webhooks.ParseSecret(string(secret))
-		}}
-	}
-	return hooks
+// hookOf returns a hook, whose secret is read for each message: another one is in force at once.
+func hookOf(c *config.Config, name string) (hook httpapi.Hook, ok bool) {
+	h, ok := c.Hooks[name]
+	return httpapi.Hook{Unit: h.Unit, Team: h.Team, Key: func() (webhooks.Key, error) {
+		secret, err := secrets.Files{Dir: c.Secrets}.Read(h.Secret)
+		if err != nil {
+			return webhooks.Key{}, err
+		}
+		return webhooks.ParseSecret(string(secret))
+	}}, ok
 }
 
 const connectTime = 5 * time.Second // to a receiver
@@ -203,7 +200,7 @@ func (a *app) newAPI(
 		UploadBytes: c.UploadLimit, PayloadBytes: c.PayloadLimit, Memory: service.Memory(), FileRoots: c.FileRoots,
 		ExecuteProblems: c.ExecuteErrors == config.AsProblem, NoPage: !hasPage, Reload: settings.reload,
 		Logger: logger, Version: versionText(), Metrics: service.Metrics(), Collectors: tools.Collectors(),
-		Hooks: func() map[string]httpapi.Hook { return hooksOf(settings.config()) },
+		Hooks: func(name string) (httpapi.Hook, bool) { return hookOf(settings.config(), name) },
 	}
 	if c.A2A.Enabled {
 		authorize := func(ctx context.Context, of a2a.Caller) (context.Context, error) {

@@ -109,7 +109,8 @@ func newWalledAt(t *testing.T, data string, change func(*config.Config)) *walled
 	engine := enginetest.NewFake(enginetest.WithInit(writes))
 	engine.AddImage(runtime.Image{ID: "sha256:base", Tags: []string{"base:1"}, Cmd: []string{"writer"}, OS: "linux", Arch: "amd64"})
 	logger := slog.New(slog.DiscardHandler)
-	settings := &reloader{now: c, logger: logger, read: func() (*config.Config, error) { return c, nil }}
+	settings := newReloader(c, logger)
+	settings.read = func() (*config.Config, error) { return c, nil }
 	settings.gateway, err = gateway.New(c.Catalog(), gateway.Options{})
 	w.must(err)
 	opts := serviceOptions(settings, home(c))

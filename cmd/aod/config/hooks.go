@@ -36,15 +36,18 @@ func teamName(into *string) single {
 	}
 }
 
+func checkHookName(name string) error {
+	if api.CheckUnitName(name) != nil {
+		return fault.New(fault.Input, "%s is not a valid name of a hook", fault.Quote(name)).
+			WithHint("write lower-case letters and digits, joined by `-`, `_` or `.`, such as deploy")
+	}
+	return nil
+}
+
 // hooks reads the hooks, by name.
 func (f *file) hooks(line int, n *yaml.Node) {
-	for key, value := range f.pairs(hooksKey, line, n) {
+	for key, value := range f.named(hooksKey, line, n, checkHookName) {
 		at := join(hooksKey, key.Value)
-		if api.CheckUnitName(key.Value) != nil {
-			f.report(f.at(key.Line), named(hooksKey, fault.Quote(key.Value)+" is not a valid name of a hook"),
-				"write lower-case letters and digits, joined by `-`, `_` or `.`, such as deploy")
-			continue
-		}
 		var h HookConfig
 		setDefaults(h.settings())
 		f.object(at, key.Line, value, f.readers(at, h.settings()))

@@ -8,7 +8,6 @@ import (
 
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/capsule/outside"
-	"github.com/agent-on-demand/aod/internal/secrets"
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/handoff/gateway/catalog"
@@ -110,15 +109,7 @@ func upstreamNames(into *[]string) list {
 
 // secretNames is a list of names of secrets.
 func secretNames(into *[]string) list {
-	return list{
-		into, "names", "write a list of secrets' names, such as [weather-key], or [any]", ",",
-		func(name string) (string, error) {
-			if !secrets.NameRule().MatchString(name) {
-				return "", fmt.Errorf("%s can't be the name of a secret", fault.Quote(name))
-			}
-			return name, nil
-		},
-	}
+	return list{into, "names", "write a list of secrets' names, such as [weather-key], or [any]", ",", checkSecretName}
 }
 
 // words is a list of some of a few words. what is said of each of them.

@@ -197,13 +197,14 @@ func plainTexts(into *[]string, kind string) list {
 
 // secretName is the name of a secret, or nothing.
 func secretName(into *string) single {
-	return single{into, "secret", "write the name of a secret, such as oidc: aod secret set oidc keeps it", optional(
-		func(name string) (string, error) {
-			if !secrets.NameRule().MatchString(name) {
-				return "", fmt.Errorf("%s can't be the name of a secret", fault.Quote(name))
-			}
-			return name, nil
-		})}
+	return single{into, "secret", "write the name of a secret: aod secret set NAME keeps it", optional(checkSecretName)}
+}
+
+func checkSecretName(name string) (string, error) {
+	if !secrets.NameRule().MatchString(name) {
+		return "", fmt.Errorf("%s can't be the name of a secret", fault.Quote(name))
+	}
+	return name, nil
 }
 
 // scopeNames is a list of scopes.

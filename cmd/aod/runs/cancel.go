@@ -21,19 +21,23 @@ func CancelCommand(env *cli.Env) *cobra.Command {
 		Short:   "End runs on a server",
 		Long:    "Ask for the end of runs, and don't wait for it: aod logs -f ID does.",
 		Example: "  aod cancel 0198c0de-… --reason \"wrong input\"\n  aod cancel $(aod ps --json | jq -r .id)",
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return nil
-			}
-			return fault.New(fault.Input, "%s takes the ids of one run or more", cmd.CommandPath()).
-				WithHint("`aod ps` lists the runs that go on")
-		},
+		Args:    someRuns("`aod ps` lists the runs that go on"),
 		RunE: cli.OnServer(env, func(ctx context.Context, server *client.Client, args []string) error {
 			return cancel(ctx, env, server, args, reason)
 		}),
 	}
 	cmd.Flags().StringVar(&reason, "reason", "", "why, for the run's record")
 	return cmd
+}
+
+// someRuns wants the ids of runs, one at least. The hint says where they are.
+func someRuns(hint string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) > 0 {
+			return nil
+		}
+		return fault.New(fault.Input, "%s takes the ids of one run or more", cmd.CommandPath()).WithHint("%s", hint)
+	}
 }
 
 func cancel(ctx context.Context, env *cli.Env, server *client.Client, ids []string, reason string) error {

@@ -5,7 +5,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/client"
 	"github.com/agent-on-demand/aod/cmd/aod/cli"
 	"github.com/agent-on-demand/aod/cmd/aod/ui"
@@ -20,13 +19,7 @@ func RemoveCommand(env *cli.Env) *cobra.Command {
 was used and the audit stay. It takes a token with the scope admin; aod prune removes runs by their
 age or size.`,
 		Example: "  aod rm 0198c0de-…",
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return nil
-			}
-			return fault.New(fault.Input, "%s takes the ids of one run or more", cmd.CommandPath()).
-				WithHint("`aod ps -a` lists runs")
-		},
+		Args:    someRuns("`aod ps -a` lists runs"),
 		RunE: cli.OnServer(env, func(ctx context.Context, server *client.Client, args []string) error {
 			return eachRun(env, args, func(id string) error {
 				removed, err := server.Runs.Remove(ctx, id)
