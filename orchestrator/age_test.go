@@ -61,7 +61,7 @@ func TestTeamsKeepTheirRunsEachByItsOwn(t *testing.T) {
 	t.Parallel()
 	w := newFixture(t, func(s *settings) {
 		s.RetentionAge, s.RetentionSize = week, 750_000
-		s.TeamBounds = map[string]quotas.Bounds{"brief": {Age: time.Hour}, "long": {Age: 52 * week}}
+		s.Quotas.Teams = map[string]quotas.Bounds{"brief": {Age: time.Hour}, "long": {Age: 52 * week}}
 	})
 	ran := func(team string, lines int) string {
 		record, _, err := w.service.Submit(access.WithOwner(t.Context(), access.Owner{Team: team}),

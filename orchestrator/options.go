@@ -59,7 +59,7 @@ type Options struct {
 
 	Units map[string]units.Settings // by name
 
-	TeamBounds map[string]quotas.Bounds // the most that teams may have, by their names
+	Quotas quotas.Given // the most that teams and tokens may have
 	// Teams are those of which nobody else's units begin with their names.
 	Teams access.Teams
 	// Bounds are the most that a unit may have, an uploaded one or one of a directory; nil

@@ -25,8 +25,8 @@ const memoryShare = 80
 // place is what the queue has to know of a job.
 func (l *loop) place(j *job) queue.Run {
 	return queue.Run{
-		ID: j.ID, Team: j.owner().Team, Unit: j.Record.Unit, Limit: j.terms.Concurrency, Bytes: l.memoryOf(j),
-		Slotless: l.conducts(j.Unit),
+		ID: j.ID, Team: j.owner().Team, Token: j.owner().By, Unit: j.Record.Unit, Limit: j.terms.Concurrency,
+		Bytes: l.memoryOf(j), Slotless: l.conducts(j.Unit),
 	}
 }
 
@@ -71,6 +71,8 @@ func waitText(p queue.Place) string {
 		return "the memory for runs is taken"
 	case queue.ForTeam:
 		return fmt.Sprintf("its team holds as many slots as it may: %d", p.Limit)
+	case queue.ForToken:
+		return fmt.Sprintf("its token holds as many slots as it may: %d", p.Limit)
 	case queue.ForEnd:
 		return "the server is about to end"
 	}

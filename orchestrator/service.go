@@ -129,7 +129,7 @@ func (s *Service) makeRooms() (err error) {
 	s.Quotas = quotas.New(quotas.Options{
 		Queue: s.queue, Sessions: s.sessions, Runs: s.store.Runs, Features: s.opts.Features,
 	})
-	s.Quotas.Set(s.opts.TeamBounds)
+	s.Quotas.Set(s.opts.Quotas)
 	s.registry = s.metrics.Registry(s.Figures.Now, s.Figures.Collectors()...)
 	s.Questions = questions.New(questions.Options{
 		Questions: s.store.Questions, Admits: s.Admits, Persist: s.persist,
@@ -214,14 +214,14 @@ func (s *Service) openHome() (err error) {
 
 // Configuration is what can be changed while a Service runs: see Options.
 type Configuration struct {
-	Units      units.Given
-	TeamBounds map[string]quotas.Bounds
+	Units  units.Given
+	Quotas quotas.Given
 }
 
 // Configure has other settings hold for what is begun from now on.
 func (s *Service) Configure(c Configuration) {
 	s.rules.Set(c.Units)
-	s.Quotas.Set(c.TeamBounds)
+	s.Quotas.Set(c.Quotas)
 }
 
 // emptySpool removes files that an earlier process received only in part.

@@ -41,7 +41,7 @@ func (q *Queue) admits(l *line) bool {
 			m.first = p
 		}
 		return fits
-	case m.passed >= inARow && p.bytes > 0 && m.first.line.unit.mayRun() && q.mayHold(m.first.line.team):
+	case m.passed >= inARow && p.bytes > 0 && m.first.line.unit.mayRun() && q.mayHold(m.first.line):
 		return false
 	case fits && p.bytes > 0:
 		m.passed++

@@ -12,6 +12,7 @@ type Permit struct {
 	queue   *Queue
 	id      string
 	line    *line
+	token   *token        // with which the run was asked for; nil: none that has a name
 	granted chan struct{} // closed when the run has its slot
 	state   permitState
 	bytes   int64 // of memory that the run may take
@@ -35,7 +36,14 @@ var errNoSlot = errors.New("the run holds no slot")
 func newPermit(q *Queue, l *line, r Run) *Permit {
 	l.unit.slotless = r.Slotless
 	l.permits++
-	return &Permit{queue: q, id: r.ID, line: l, bytes: r.Bytes, slotless: r.Slotless, granted: make(chan struct{})}
+	p := &Permit{
+		queue: q, id: r.ID, line: l, token: q.tokenOf(r.Token), bytes: r.Bytes, slotless: r.Slotless,
+		granted: make(chan struct{}),
+	}
+	if p.token != nil {
+		p.token.permits++
+	}
+	return p
 }
 
 // Wait returns nil when the run has its slot. When ctx ends first, it returns the cause
@@ -78,6 +86,10 @@ func (p *Permit) leave(heir *line) {
 	}
 	if p.state != gone {
 		p.line.permits--
+		if p.token != nil {
+			p.token.permits--
+			p.queue.forgetToken(p.token)
+		}
 	}
 	p.state = gone
 	p.queue.memory.give(p)

@@ -13,15 +13,16 @@ const (
 	ForMemory Reason = "memory" // the first run in line has too little
 	ForTurn   Reason = "turn"   // other units have theirs before
 	ForTeam   Reason = "team"   // its team holds as many slots as it may
+	ForToken  Reason = "token"  // its token holds as many slots as it may
 	ForEnd    Reason = "closed" // no run begins any more
 )
 
 // Place is where a run waits for its first slot, and for what.
 type Place struct {
-	Ahead  int // runs of its unit and its team that come before it
+	Ahead  int // runs of its unit and its team, or its token, that come before it
 	Reason Reason
 	Slots  int // that there are
-	Limit  int // of runs of its unit at once, or of slots of its team where it waits for that; 0: none
+	Limit  int // of runs of its unit at once, or of slots of its team or token where it waits for that; 0: none
 }
 
 // PlaceOf returns the place of a run that waits, by its unit and id; false: it doesn't.
@@ -35,8 +36,11 @@ func (q *Queue) PlaceOf(unit, id string) (Place, bool) {
 	for _, l := range u.lines {
 		if ahead := slices.IndexFunc(l.waiting, func(p *Permit) bool { return p.id == id }); ahead >= 0 {
 			place := Place{Ahead: ahead, Reason: q.reasonOf(l), Slots: q.free + q.running, Limit: u.limit}
-			if place.Reason == ForTeam {
-				place.Limit = q.bounds[l.team.name].Slots
+			switch place.Reason {
+			case ForTeam:
+				place.Limit = q.bounds.teams[l.team.name].Slots
+			case ForToken:
+				place.Limit = q.bounds.tokens[l.token.name].Slots
 			}
 			return place, true
 		}
@@ -54,8 +58,10 @@ func (q *Queue) reasonOf(l *line) Reason {
 		return ForUnit
 	case u.held > 0:
 		return ForAnswer
-	case !l.waiting[0].slotless && !q.mayHold(l.team):
+	case !l.waiting[0].slotless && !q.teamMayHold(l):
 		return ForTeam
+	case !l.waiting[0].slotless && !q.mayHold(l):
+		return ForToken
 	case !q.hasSlot(l):
 		return ForSlot
 	case !q.fits(l.waiting[0]) || q.memory.first != nil:

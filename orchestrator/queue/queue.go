@@ -16,8 +16,9 @@ type Queue struct {
 	closed  bool // no run begins any more
 	units   map[string]*unitQueue
 	teams   map[string]*team
+	tokens  map[string]*token
 	turn    []*team // those with a waiting run; the first is served next
-	bounds  map[string]Bounds
+	bounds  bounds
 
 	heir   *line // to which the slot that becomes free is passed on; nil for none
 	passed int   // slots that were passed on, since a unit had its turn
@@ -29,13 +30,14 @@ type Queue struct {
 
 // New returns an empty queue with that many slots.
 func New(slots int) *Queue {
-	return &Queue{free: slots, units: map[string]*unitQueue{}, teams: map[string]*team{}}
+	return &Queue{free: slots, units: map[string]*unitQueue{}, teams: map[string]*team{}, tokens: map[string]*token{}}
 }
 
 // Run is what the queue has to know of a run.
 type Run struct {
 	ID    string // for PlaceOf
 	Team  string // to which it belongs
+	Token string // with which it was asked for; "": none that has a name
 	Unit  string
 	Limit int   // runs of the unit at once; 0 is no limit, and the newest limit counts for all of them
 	Bytes int64 // of memory that it may take; 0 is none that counts
@@ -74,13 +76,20 @@ func (q *Queue) takes(r Run, l *line, bound int) error {
 		return fault.New(fault.Busy, "%d runs of %q are waiting already", len(l.waiting), r.Unit).
 			WithHint("try again later; the setting `queue` says how many may wait")
 	}
-	if most := q.bounds[l.team.name].Queued; most > 0 && l.team.waiting >= most {
-		return fault.New(fault.Busy, "%d runs of the team %s are waiting already, which is the most", l.team.waiting,
-			l.team.name).
-			WithHint("try again when some have begun; the operator's setting teams.%s.queued says how many may wait",
-				l.team.name)
+	if h := &l.team.holder; !q.bounds.teams[h.name].hasPlace(h) {
+		return errQueued("team", h)
+	}
+	if l.token != nil && !q.bounds.tokens[l.token.name].hasPlace(&l.token.holder) {
+		return errQueued("token", &l.token.holder)
 	}
 	return nil
+}
+
+func errQueued(kind string, h *holder) error {
+	return fault.New(fault.Busy, "%d runs of the %s %s are waiting already, which is the most", h.waiting, kind,
+		h.name).
+		WithHint("try again when some have begun; the operator's setting %ss.%s.queued says how many may wait", kind,
+			h.name)
 }
 
 // Reenter gives a place to a run that was accepted before. It never refuses, however
@@ -135,23 +144,28 @@ func (q *Queue) Waiting(unit string) int {
 
 // The methods below are called with the lock held.
 
-// line returns that in which a run waits, a new one if there is none.
+// line returns that in which a run waits, a new one if there is none: of its team, or of its token if that has bounds,
+// for what keeps its runs back is nothing to the others of the team.
 func (q *Queue) line(r Run) *line {
 	u := q.units[r.Unit]
 	if u == nil {
-		u = &unitQueue{unit: r.Unit, lines: map[*team]*line{}}
+		u = &unitQueue{unit: r.Unit, lines: map[party]*line{}}
 		q.units[r.Unit] = u
 	}
 	u.limit = r.Limit // the newest limit counts
 	t := q.teams[r.Team]
 	if t == nil {
-		t = &team{name: r.Team}
+		t = &team{holder: holder{name: r.Team}}
 		q.teams[r.Team] = t
 	}
-	l := u.lines[t]
+	of := party{team: t}
+	if q.bounds.tokens[r.Token] != (Bounds{}) {
+		of.token = q.tokenOf(r.Token)
+	}
+	l := u.lines[of]
 	if l == nil {
-		l = &line{unit: u, team: t}
-		u.lines[t] = l
+		l = &line{unit: u, party: of}
+		u.lines[of] = l
 		t.lines++
 	}
 	return l
@@ -159,14 +173,14 @@ func (q *Queue) line(r Run) *line {
 
 // startsAtOnce reports whether a new run of the line would get a slot at once.
 func (q *Queue) startsAtOnce(r Run, l *line) bool {
-	return (r.Slotless || q.free > 0 && q.mayHold(l.team)) && l.unit.mayRun() && len(l.waiting) == 0
+	return (r.Slotless || q.free > 0 && q.mayHold(l)) && l.unit.mayRun() && len(l.waiting) == 0
 }
 
 func (q *Queue) join(l *line, r Run) *Permit {
 	p := newPermit(q, l, r)
 	l.waiting = append(l.waiting, p)
 	l.unit.waiting++
-	l.team.waiting++
+	p.count(0, 1)
 	q.schedule(l)
 	q.dispatch()
 	return p
@@ -196,7 +210,7 @@ const inARow = 16
 // had a slot before, then of the teams in turn. It is nil when nobody may run.
 func (q *Queue) next() *Permit {
 	for _, p := range q.resuming {
-		if q.free > 0 && p.line.unit.mayResume() && q.mayHold(p.line.team) {
+		if q.free > 0 && p.line.unit.mayResume() && q.mayHold(p.line) {
 			q.resuming = remove(q.resuming, p)
 			return p
 		}
@@ -237,7 +251,7 @@ func (q *Queue) mayBegin(l *line) bool { return l.unit.mayRun() && q.hasSlot(l) 
 
 // hasSlot reports whether there is a slot for the first run of a line, or it needs none.
 func (q *Queue) hasSlot(l *line) bool {
-	return l.waiting[0].slotless || q.free > 0 && q.mayHold(l.team)
+	return l.waiting[0].slotless || q.free > 0 && q.mayHold(l)
 }
 
 // take returns the first permit of a line. If more of its runs wait, the line goes behind the others of its team, and
@@ -246,7 +260,7 @@ func (q *Queue) take(l *line) *Permit {
 	p, t := l.waiting[0], l.team
 	l.waiting = l.waiting[1:]
 	l.unit.waiting--
-	t.waiting--
+	p.count(0, -1)
 	t.turn = remove(t.turn, l)
 	if len(l.waiting) > 0 {
 		t.turn = append(t.turn, l)
@@ -262,7 +276,7 @@ func (q *Queue) grant(p *Permit) {
 	if !p.slotless {
 		q.free--
 		q.running++
-		p.line.team.running++
+		p.count(1, 0)
 	}
 	p.line.unit.running++
 	p.state = granted
@@ -274,7 +288,7 @@ func (q *Queue) vacate(p *Permit) {
 	if !p.slotless {
 		q.free++
 		q.running--
-		p.line.team.running--
+		p.count(-1, 0)
 	}
 	p.line.unit.running--
 }
@@ -288,7 +302,7 @@ func (q *Queue) withdraw(p *Permit) {
 	}
 	l.waiting = remove(l.waiting, p)
 	l.unit.waiting--
-	t.waiting--
+	p.count(0, -1)
 	if len(l.waiting) == 0 {
 		t.turn = remove(t.turn, l)
 	}
@@ -297,17 +311,24 @@ func (q *Queue) withdraw(p *Permit) {
 	}
 }
 
-// forget deletes what has no permit any more: a line, its unit and its team.
+// forget deletes what has no permit any more: a line, its unit, its team and its token.
 func (q *Queue) forget(l *line) {
 	if l.permits > 0 {
 		return
 	}
-	delete(l.unit.lines, l.team)
+	q.forgetToken(l.token)
+	delete(l.unit.lines, l.party)
 	if len(l.unit.lines) == 0 {
 		delete(q.units, l.unit.unit)
 	}
 	if l.team.lines--; l.team.lines == 0 {
 		delete(q.teams, l.team.name)
+	}
+}
+
+func (q *Queue) forgetToken(t *token) {
+	if t != nil && t.permits == 0 {
+		delete(q.tokens, t.name)
 	}
 }
 
@@ -321,7 +342,7 @@ type unitQueue struct {
 	limit   int // runs at once; 0 is no limit
 	running int
 	waiting int // runs, for their first slot
-	lines   map[*team]*line
+	lines   map[party]*line
 
 	suspended int // runs that gave up their slot for a while
 	held      int // of those, the ones behind which the waiting runs stay
@@ -335,10 +356,16 @@ func (u *unitQueue) mayRun() bool { return u.held == 0 && u.mayResume() }
 // mayResume reports whether a run of the unit may go on that gave up its slot.
 func (u *unitQueue) mayResume() bool { return u.limit == 0 || u.running < u.limit }
 
-// line is the runs of a unit that belong to one team. It exists while it has a permit.
+// party is whose runs of a unit wait in one line.
+type party struct {
+	team  *team
+	token *token // nil: all of the team's that have no bounds of their own
+}
+
+// line is the runs of a unit that belong to one party. It exists while it has a permit.
 type line struct {
+	party
 	unit    *unitQueue
-	team    *team
 	permits int       // that haven't left
 	waiting []*Permit // for their first slot, in the order of arrival
 }

@@ -1,11 +1,14 @@
 package queue
 
 import (
-	"cmp"
+	stdcmp "cmp"
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/agent-on-demand/aod/api/fault"
 )
@@ -55,7 +58,7 @@ func (s *simulation) step(to int) {
 			s.now = to
 			return
 		}
-		next := slices.MinFunc(going, func(a, b *simulated) int { return cmp.Compare(a.ends, b.ends) })
+		next := slices.MinFunc(going, func(a, b *simulated) int { return stdcmp.Compare(a.ends, b.ends) })
 		if next.ends > to {
 			s.now = to
 			return
@@ -101,7 +104,7 @@ func TestNoTeamStarves(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(3, 4))
 	s := &simulation{t: t, queue: New(6)}
-	s.queue.SetBounds(map[string]Bounds{"t9": {Slots: 1}})
+	s.queue.SetBounds(map[string]Bounds{"t9": {Slots: 1}}, nil)
 	longest := map[string]int{}
 	for s.now < 3_600_000 {
 		for team := range 10 {
@@ -136,7 +139,7 @@ func TestNoTeamStarves(t *testing.T) {
 func TestATeamIsBound(t *testing.T) {
 	t.Parallel()
 	q := New(4)
-	q.SetBounds(map[string]Bounds{"a": {Slots: 2, Queued: 1}})
+	q.SetBounds(map[string]Bounds{"a": {Slots: 2, Queued: 1}}, nil)
 	enter := func(id, team string) (*Permit, error) { return q.Enter(Run{ID: id, Team: team, Unit: "u"}, 10) }
 	var held []*Permit
 	for n := range 3 {
@@ -160,7 +163,7 @@ func TestATeamIsBound(t *testing.T) {
 	if place, _ := q.PlaceOf("u", "b2"); place.Ahead != 0 || place.Reason != ForSlot {
 		t.Errorf("another team's place is %+v", place)
 	}
-	q.SetBounds(nil) // the team's third run could begin, but no slot is free
+	q.SetBounds(nil, nil) // the team's third run could begin, but no slot is free
 	held[0].Leave()
 	held[1].Leave()
 	if running, waiting := q.OfTeam("a"); running != 1 || waiting != 0 {
@@ -169,5 +172,85 @@ func TestATeamIsBound(t *testing.T) {
 	held[2].Leave()
 	if running, waiting := q.OfTeam("a"); running+waiting != 0 || q.teams["a"] != nil {
 		t.Errorf("%d run and %d wait of a team that has left", running, waiting)
+	}
+}
+
+// What keeps a token's runs back is nothing to the others of its team, of the same unit, too.
+func TestATokenIsBoundWithinItsTeam(t *testing.T) {
+	t.Parallel()
+	q := New(4)
+	q.SetBounds(map[string]Bounds{"a": {Slots: 3}}, map[string]Bounds{"ci": {Slots: 1, Queued: 2}})
+	enter := func(id, token string) (*Permit, error) {
+		return q.Enter(Run{ID: id, Team: "a", Token: token, Unit: "u"}, 10)
+	}
+	permits := map[string]*Permit{}
+	for _, one := range []struct{ id, token string }{
+		{"c0", "ci"}, {"c1", "ci"}, {"c2", "ci"}, {"m0", "me"}, {"n0", ""}, {"m1", "me"},
+	} {
+		p, err := enter(one.id, one.token)
+		if err != nil {
+			t.Fatal(one, err)
+		}
+		permits[one.id] = p
+	}
+	_, err := enter("c3", "ci")
+	if public := fault.Public(err); !fault.Is(err, fault.Busy) || !strings.Contains(public.Hint, "tokens.ci.queued") {
+		t.Errorf("beyond what may wait: %v, %s", err, public.Hint)
+	}
+	wants := func(when string, want map[string]Place) {
+		t.Helper()
+		got := map[string]Place{}
+		for id := range permits {
+			if place, waits := q.PlaceOf("u", id); waits {
+				got[id] = place
+			}
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s: %s", when, diff)
+		}
+	}
+	wants("at first", map[string]Place{
+		"c1": {Reason: ForTeam, Slots: 4, Limit: 3}, "c2": {Ahead: 1, Reason: ForTeam, Slots: 4, Limit: 3},
+		"m1": {Reason: ForTeam, Slots: 4, Limit: 3},
+	})
+	permits["n0"].Leave()
+	wants("with a slot for the team", map[string]Place{
+		"c1": {Reason: ForTeam, Slots: 4, Limit: 3}, "c2": {Ahead: 1, Reason: ForTeam, Slots: 4, Limit: 3},
+	})
+	permits["m0"].Leave()
+	wants("with another one", map[string]Place{
+		"c1": {Reason: ForToken, Slots: 4, Limit: 1}, "c2": {Ahead: 1, Reason: ForToken, Slots: 4, Limit: 1},
+	})
+	permits["c0"].Leave()
+	wants("with one for the token", map[string]Place{"c2": {Reason: ForToken, Slots: 4, Limit: 1}})
+	q.SetBounds(nil, nil)
+	wants("without bounds", map[string]Place{})
+	if running, waiting := q.OfToken("ci"); running != 2 || waiting != 0 {
+		t.Errorf("%d run and %d wait", running, waiting)
+	}
+	for _, p := range permits {
+		p.Leave()
+		p.Leave()
+	}
+	if running, waiting := q.OfToken("ci"); running+waiting != 0 || len(q.tokens)+len(q.teams)+len(q.units) != 0 {
+		t.Errorf("it leaves %v, %v, %v", q.tokens, q.teams, q.units)
+	}
+}
+
+// A run that waits when its token is bound counts for it, and keeps nobody of its team back.
+func TestABoundOfATokenCountsWhatIsThere(t *testing.T) {
+	t.Parallel()
+	q := New(2)
+	first := q.Occupy(Run{ID: "c0", Team: "a", Token: "ci", Unit: "u"})
+	q.SetBounds(nil, map[string]Bounds{"ci": {Slots: 1}})
+	if _, err := q.Enter(Run{ID: "c1", Team: "a", Token: "ci", Unit: "u"}, 10); err != nil {
+		t.Fatal(err)
+	}
+	if place, waits := q.PlaceOf("u", "c1"); !waits || place.Reason != ForToken {
+		t.Errorf("it waits %v: %+v", waits, place)
+	}
+	first.Leave()
+	if _, waits := q.PlaceOf("u", "c1"); waits {
+		t.Error("it waits on")
 	}
 }

@@ -1,5 +1,5 @@
-// Package quotas keeps what teams may have: it bounds their slots, queues, sessions and room on disk, and tells what is
-// left of all that bounds a team or a token.
+// Package quotas keeps what teams and tokens may have: it bounds their slots, queues, sessions and room on disk, and
+// tells what is left of all that bounds them.
 //
 // It must not know what a feature bounds, how a run is led, or HTTP.
 //
@@ -25,32 +25,73 @@ import (
 	"github.com/agent-on-demand/aod/orchestrator/queue"
 )
 
-// Bounds are the most that a team may have; 0 is no bound.
+// Bounds are the most that a team or a token may have; 0 is no bound.
 type Bounds struct {
 	Slots    int   // that its runs hold at once
 	Queued   int   // runs that wait for their first slot
 	Sessions int   // that aren't closed
 	MCP      int   // sessions of MCP, of all its clients
 	Storage  int64 // bytes that its runs take
-	// Age is how old its runs get that ended; 0: as old as those of all.
+	// Age is how old a team's runs get that ended; 0: as old as those of all.
 	Age time.Duration
+}
+
+// Given are the bounds of the teams and tokens that have any, by their names.
+type Given struct{ Teams, Tokens map[string]Bounds }
+
+// account is what has bounds: a team or a token.
+type account struct{ team, token string }
+
+// accounts are those of ctx's client.
+func accounts(ctx context.Context) []account {
+	owner := access.OwnerOf(ctx)
+	if owner.By == "" {
+		return []account{{team: owner.Team}}
+	}
+	return []account{{team: owner.Team}, {token: owner.By}}
+}
+
+// String names an account in a sentence.
+func (a account) String() string {
+	if a.token != "" {
+		return "token " + a.token
+	}
+	return "team " + a.team
+}
+
+// rule is the setting that bounds something of an account.
+func (a account) rule(name string) string {
+	if a.token != "" {
+		return "tokens." + a.token + "." + name
+	}
+	return "teams." + a.team + "." + name
+}
+
+func (g *Given) of(a account) Bounds {
+	if a.token != "" {
+		return g.Tokens[a.token]
+	}
+	return g.Teams[a.team]
 }
 
 // Queue has the runs that wait and those that hold a slot.
 type Queue interface {
-	SetBounds(bounds map[string]queue.Bounds)
+	SetBounds(teams, tokens map[string]queue.Bounds)
 	OfTeam(name string) (running, waiting int)
+	OfToken(name string) (running, waiting int)
 }
 
 // Sessions has those that aren't closed.
 type Sessions interface {
-	SetBounds(teams map[string]int)
+	SetBounds(teams, tokens map[string]int)
 	OfTeam(name string) int
+	OfToken(name string) int
 }
 
-// Runs tells how many bytes those of teams take.
+// Runs tells how many bytes those of teams and of a token take.
 type Runs interface {
 	BytesOf(ctx context.Context, teams ...string) (int64, error)
+	BytesBy(ctx context.Context, token string) (int64, error)
 }
 
 // Options are what Quotas need.
@@ -64,63 +105,80 @@ type Options struct {
 // Quotas are those of a server. They are safe for concurrent use.
 type Quotas struct {
 	opts  Options
-	teams atomic.Pointer[map[string]Bounds]
+	given atomic.Pointer[Given]
 
 	mu  sync.Mutex
-	mcp map[string]int // sessions of MCP that are open, by team
+	mcp map[account]int // sessions of MCP that are open
 }
 
 // New returns Quotas that bound nobody.
 func New(opts Options) *Quotas {
-	q := &Quotas{opts: opts, mcp: map[string]int{}}
-	q.teams.Store(&map[string]Bounds{})
+	q := &Quotas{opts: opts, mcp: map[account]int{}}
+	q.given.Store(&Given{})
 	return q
 }
 
-// Set bounds teams by their names, from now on. Who has more keeps it.
-func (q *Quotas) Set(teams map[string]Bounds) {
-	slots, sessions := map[string]queue.Bounds{}, map[string]int{}
-	for name, b := range teams {
-		slots[name], sessions[name] = queue.Bounds{Slots: b.Slots, Queued: b.Queued}, b.Sessions
-	}
-	q.opts.Queue.SetBounds(slots)
-	q.opts.Sessions.SetBounds(sessions)
-	q.teams.Store(&teams)
+// Set bounds teams and tokens from now on. Who has more keeps it.
+func (q *Quotas) Set(given Given) {
+	q.opts.Queue.SetBounds(slotsOf(given.Teams), slotsOf(given.Tokens))
+	q.opts.Sessions.SetBounds(sessionsOf(given.Teams), sessionsOf(given.Tokens))
+	q.given.Store(&given)
 }
 
-// AdmitMCP counts a session of MCP for the team of ctx's client, until leave is called. The error is a Busy fault where
-// the team has as many as it may.
+func slotsOf(all map[string]Bounds) map[string]queue.Bounds {
+	slots := map[string]queue.Bounds{}
+	for name, b := range all {
+		slots[name] = queue.Bounds{Slots: b.Slots, Queued: b.Queued}
+	}
+	return slots
+}
+
+func sessionsOf(all map[string]Bounds) map[string]int {
+	sessions := map[string]int{}
+	for name, b := range all {
+		sessions[name] = b.Sessions
+	}
+	return sessions
+}
+
+// AdmitMCP counts a session of MCP for the team and the token of ctx's client, until leave is called. The error is a
+// Busy fault where one of them has as many as it may.
 func (q *Quotas) AdmitMCP(ctx context.Context) (leave func(), err error) {
-	team := access.OwnerOf(ctx).Team
-	most := (*q.teams.Load())[team].MCP
+	of, given := accounts(ctx), q.given.Load()
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if most > 0 && q.mcp[team] >= most {
-		return nil, fault.New(fault.Busy,
-			"the team %s has %d sessions of MCP, which is the most (teams.%s.mcp_sessions)", team, q.mcp[team], team).
-			WithHint("end some with DELETE, or ask without a session (protocol revision 2026-07-28)")
+	for _, a := range of {
+		if most := given.of(a).MCP; most > 0 && q.mcp[a] >= most {
+			return nil, fault.New(fault.Busy, "the %s has %d sessions of MCP, which is the most (%s)", a, q.mcp[a],
+				a.rule("mcp_sessions")).
+				WithHint("end some with DELETE, or ask without a session (protocol revision 2026-07-28)")
+		}
 	}
-	q.mcp[team]++
+	for _, a := range of {
+		q.mcp[a]++
+	}
 	return sync.OnceFunc(func() {
 		q.mu.Lock()
 		defer q.mu.Unlock()
-		if q.mcp[team]--; q.mcp[team] == 0 {
-			delete(q.mcp, team)
+		for _, a := range of {
+			if q.mcp[a]--; q.mcp[a] == 0 {
+				delete(q.mcp, a)
+			}
 		}
 	}), nil
 }
 
-// mcpOf counts the sessions of MCP that a team has open.
-func (q *Quotas) mcpOf(team string) int {
+// mcpOf counts the sessions of MCP that an account has open.
+func (q *Quotas) mcpOf(a account) int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return q.mcp[team]
+	return q.mcp[a]
 }
 
 // Ages are those of the runs of teams that have one of their own.
 func (q *Quotas) Ages() map[string]time.Duration {
 	ages := map[string]time.Duration{}
-	for name, b := range *q.teams.Load() {
+	for name, b := range q.given.Load().Teams {
 		if b.Age > 0 {
 			ages[name] = b.Age
 		}
@@ -128,20 +186,32 @@ func (q *Quotas) Ages() map[string]time.Duration {
 	return ages
 }
 
-// CheckStorage returns a Busy fault where the runs of the team of ctx's client take as much as they may.
+// CheckStorage returns a Busy fault where the runs of the team or the token of ctx's client take as much as they may.
 func (q *Quotas) CheckStorage(ctx context.Context) error {
-	team := access.OwnerOf(ctx).Team
-	most := (*q.teams.Load())[team].Storage
-	if most == 0 {
-		return nil
+	given := q.given.Load()
+	for _, a := range accounts(ctx) {
+		most := given.of(a).Storage
+		if most == 0 {
+			continue
+		}
+		has, err := q.bytesOf(ctx, a)
+		if err != nil {
+			return err
+		}
+		if has >= most {
+			return fault.New(fault.Busy, "the runs of the %s take %s, and may take %s (%s)", a, quantity.SizeText(has),
+				quantity.SizeText(most), a.rule("storage")).
+				WithHint("remove some that nobody needs: `aod prune` with a token of the team that has the scope admin")
+		}
 	}
-	has, err := q.opts.Runs.BytesOf(ctx, team)
-	if err != nil || has < most {
-		return err
+	return nil
+}
+
+func (q *Quotas) bytesOf(ctx context.Context, a account) (int64, error) {
+	if a.token != "" {
+		return q.opts.Runs.BytesBy(ctx, a.token)
 	}
-	return fault.New(fault.Busy, "the runs of the team %s take %s, and may take %s (teams.%s.storage)", team,
-		quantity.SizeText(has), quantity.SizeText(most), team).
-		WithHint("remove some that nobody needs: `aod prune` with a token of the team that has the scope admin")
+	return q.opts.Runs.BytesOf(ctx, a.team)
 }
 
 // List tells of each bound that holds for the client of ctx how much of it is taken: of its teams and of its token, and
@@ -149,18 +219,18 @@ func (q *Quotas) CheckStorage(ctx context.Context) error {
 func (q *Quotas) List(ctx context.Context) (list []api.Quota, err error) {
 	list = []api.Quota{}
 	teams, all := access.UnitsOf(ctx)
-	for _, team := range slices.Sorted(maps.Keys(*q.teams.Load())) {
-		if !all && !slices.Contains(teams, team) {
+	mine := func(team, token string) bool {
+		return all || slices.Contains(teams, team) || token != "" && token == access.OwnerOf(ctx).By
+	}
+	for _, a := range q.given.Load().accounts() {
+		if !mine(a.team, a.token) {
 			continue
 		}
-		own, err := q.ofTeam(ctx, team)
+		own, err := q.of(ctx, a)
 		if err != nil {
 			return list, err
 		}
 		list = append(list, own...)
-	}
-	mine := func(team, token string) bool {
-		return all || slices.Contains(teams, team) || token != "" && token == access.OwnerOf(ctx).By
 	}
 	for _, f := range q.opts.Features {
 		if bounds, ok := f.(feature.Bounder); ok {
@@ -177,13 +247,34 @@ func (q *Quotas) List(ctx context.Context) (list []api.Quota, err error) {
 	return list, nil
 }
 
-// ofTeam are the bounds of a team that there are.
-func (q *Quotas) ofTeam(ctx context.Context, team string) (list []api.Quota, err error) {
-	b := (*q.teams.Load())[team]
-	running, waiting := q.opts.Queue.OfTeam(team)
+// accounts are those that have bounds, in the order of their names.
+func (g *Given) accounts() (all []account) {
+	for _, name := range slices.Sorted(maps.Keys(g.Teams)) {
+		all = append(all, account{team: name})
+	}
+	for _, name := range slices.Sorted(maps.Keys(g.Tokens)) {
+		all = append(all, account{token: name})
+	}
+	return all
+}
+
+// counts are the runs of an account that hold a slot and that wait, and its sessions.
+func (q *Quotas) counts(a account) (running, waiting, sessions int) {
+	if a.token != "" {
+		running, waiting = q.opts.Queue.OfToken(a.token)
+		return running, waiting, q.opts.Sessions.OfToken(a.token)
+	}
+	running, waiting = q.opts.Queue.OfTeam(a.team)
+	return running, waiting, q.opts.Sessions.OfTeam(a.team)
+}
+
+// of are the bounds of an account that there are.
+func (q *Quotas) of(ctx context.Context, a account) (list []api.Quota, err error) {
+	b := q.given.Load().of(a)
+	running, waiting, sessions := q.counts(a)
 	bytes := int64(0)
 	if b.Storage > 0 {
-		bytes, err = q.opts.Runs.BytesOf(ctx, team)
+		bytes, err = q.bytesOf(ctx, a)
 	}
 	for _, one := range []struct {
 		name        string
@@ -191,13 +282,13 @@ func (q *Quotas) ofTeam(ctx context.Context, team string) (list []api.Quota, err
 	}{
 		{"slots", int64(b.Slots), int64(running)},
 		{"queued", int64(b.Queued), int64(waiting)},
-		{"sessions", int64(b.Sessions), int64(q.opts.Sessions.OfTeam(team))},
-		{"mcp_sessions", int64(b.MCP), int64(q.mcpOf(team))},
+		{"sessions", int64(b.Sessions), int64(sessions)},
+		{"mcp_sessions", int64(b.MCP), int64(q.mcpOf(a))},
 		{"storage", b.Storage, bytes},
 	} {
 		if one.limit > 0 {
 			list = append(list, api.Quota{
-				Team: team, Rule: "teams." + team + "." + one.name, Limit: number(one.limit), Used: number(one.used),
+				Team: a.team, Token: a.token, Rule: a.rule(one.name), Limit: number(one.limit), Used: number(one.used),
 				Left: number(max(0, one.limit-one.used)),
 			})
 		}

@@ -61,7 +61,7 @@ type keptContainer struct {
 }
 
 // derived are the tables and columns that the store's triggers count: who restores the rows gets them.
-var derived = []string{"totals", "run_counts", "team_totals", "usage", "feed", "sqlite_sequence"}
+var derived = []string{"totals", "run_counts", "team_totals", "maker_totals", "usage", "feed", "sqlite_sequence"}
 
 // ordered are the tables that have all ids. Others refer to their rows.
 var ordered = []string{"sessions", "schedules", "runs", "questions", "pushes"}

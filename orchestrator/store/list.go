@@ -175,6 +175,13 @@ func (s *Runs) BytesOf(ctx context.Context, teams ...string) (bytes int64, err e
 	return bytes, s.core.explain(ctx, "read size of runs", err)
 }
 
+// BytesBy returns how many bytes the runs take that were made with a token.
+func (s *Runs) BytesBy(ctx context.Context, token string) (bytes int64, err error) {
+	err = s.core.readers.QueryRowContext(ctx,
+		"SELECT coalesce((SELECT disk_bytes FROM maker_totals WHERE made_by = ?), 0)", token).Scan(&bytes)
+	return bytes, s.core.explain(ctx, "read size of runs", err)
+}
+
 // BytesByTeam returns how many bytes the runs of each team take.
 func (s *Runs) BytesByTeam(ctx context.Context) (map[string]int64, error) {
 	type total struct {

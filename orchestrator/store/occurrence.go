@@ -121,7 +121,8 @@ func scanOccurrence(row scanner, o *Occurrence) error {
 		&o.Manual)
 }
 
-// List lists those of a schedule, the youngest first: before is of Behind, or 0 to begin. The limit is at most 1000; 0 is 1000.
+// List lists those of a schedule, the youngest first: before is of Behind, or 0 to begin. The limit is at most
+// 1000; 0 is 1000.
 func (s *Occurrences) List(ctx context.Context, schedule, before int64, limit int) ([]Occurrence, error) {
 	before, err := s.core.seal.begin(inOccurrences, before)
 	if err != nil {

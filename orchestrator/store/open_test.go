@@ -371,7 +371,9 @@ func healthy(t *testing.T, path string) {
 	must(t, db.QueryRow(`SELECT count(*) FROM (SELECT team, unit, state, runs FROM run_counts WHERE runs <> 0
 		EXCEPT SELECT team, unit, state, count(*) FROM runs WHERE parent = '' GROUP BY team, unit, state UNION ALL
 		SELECT team, '', '', disk_bytes FROM team_totals WHERE disk_bytes <> 0
-		EXCEPT SELECT team, '', '', sum(disk_bytes) FROM runs GROUP BY team)`).Scan(&unlike))
+		EXCEPT SELECT team, '', '', sum(disk_bytes) FROM runs GROUP BY team UNION ALL
+		SELECT '', made_by, '', disk_bytes FROM maker_totals WHERE disk_bytes <> 0
+		EXCEPT SELECT '', made_by, '', sum(disk_bytes) FROM runs GROUP BY made_by)`).Scan(&unlike))
 	must(t, db.QueryRow(`SELECT (SELECT push_backlog FROM totals) <> (SELECT count(*) FROM deliveries WHERE ended_at = 0)
 		OR EXISTS (SELECT 1 FROM pushes WHERE waiting <> (SELECT count(*) FROM deliveries WHERE push = pushes.seq AND ended_at = 0))`).Scan(&lost))
 	if orphans != 0 || wrong != 0 || unlike != 0 || lost != 0 {

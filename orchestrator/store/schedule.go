@@ -104,7 +104,8 @@ func (s *Schedules) OfUnit(ctx context.Context, unit string, owned Owned, most i
 	return list(ctx, s.core, "list schedules", scanValue[string], of.text, of.args...)
 }
 
-// List lists schedules without their inputs, the newest first, by who owns them: before is of Behind, or 0 to begin. The limit is at most 1000; 0 is 1000.
+// List lists schedules without their inputs, the newest first, by who owns them: before is of Behind, or 0 to
+// begin. The limit is at most 1000; 0 is 1000.
 func (s *Schedules) List(ctx context.Context, owned Owned, before int64, limit int) ([]Schedule, error) {
 	before, err := s.core.seal.begin(inSchedules, before)
 	if err != nil {

@@ -70,7 +70,7 @@ const rounds = 10
 func (s seal) mix(list string, round int, half int64) int64 {
 	var in [aes.BlockSize]byte
 	copy(in[:11], list)
-	in[11] = byte(round)
+	in[11] = byte(round)                              //nolint:gosec // it is below rounds
 	binary.BigEndian.PutUint32(in[12:], uint32(half)) //nolint:gosec // it has 26 bits
 	s.block.Encrypt(in[:], in[:])
 	return int64(binary.BigEndian.Uint32(in[:])) & halfMask
@@ -110,7 +110,7 @@ func (s seal) begin(list string, number int64) (int64, error) {
 
 // text seals some bytes as the text of a cursor.
 func (s seal) text(plain []byte) string {
-	return cursorText.EncodeToString(s.texts.Seal(nil, nil, plain, nil))
+	return cursorText.EncodeToString(s.texts.Seal(nil, nil, plain, nil)) //nolint:gosec // it makes a nonce of its own
 }
 
 // bytes returns what a text was made of. The error is an Input fault.

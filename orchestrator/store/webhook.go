@@ -138,7 +138,8 @@ func (s *Webhooks) Get(ctx context.Context, id string) (Webhook, error) {
 	return w, s.core.explain(ctx, "read webhook", err)
 }
 
-// List lists webhooks by who owns them, the newest first: before is of Behind, or 0 to begin. The limit is at most 1000; 0 is 1000.
+// List lists webhooks by who owns them, the newest first: before is of Behind, or 0 to begin. The limit is
+// at most 1000; 0 is 1000.
 func (s *Webhooks) List(ctx context.Context, owned Owned, before int64, limit int) ([]Webhook, error) {
 	before, err := s.core.seal.begin(inWebhooks, before)
 	if err != nil {

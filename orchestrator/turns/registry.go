@@ -40,7 +40,9 @@ type Registry struct {
 
 	mu    sync.Mutex // guards the sessions, too
 	known map[string]*Session
-	teams map[string]int // how many sessions of theirs may be open; 0 and none are no bound
+	// How many sessions of teams and tokens may be open, by their names; 0 and none are no bound.
+	teams, tokens map[string]int
+
 	over  bool           // the process ends: nothing idle is ended any more
 	rests sync.WaitGroup // of idle ones that are being ended
 	moved pause.Notifier // of turns that are over, and of containers that have ended
@@ -74,28 +76,64 @@ func (r *Registry) Begin(row store.Session, kind run.Conversant, terms run.Sessi
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if len(r.known) >= maxOpen {
-		return nil, fault.New(fault.Busy, "%d sessions are open already", len(r.known)).
-			WithHint("end some that nobody needs: `aod agent sessions` lists them, `aod agent sessions close ID` " +
-				"ends one")
+		return nil, fault.New(fault.Busy, "%d sessions are open already", len(r.known)).WithHint("%s", endSome)
 	}
-	if most := r.teams[row.Team]; most > 0 && r.openByTeam()[row.Team] >= most {
-		return nil, fault.New(fault.Busy, "the team %s has %d sessions open, which is the most (teams.%s.sessions)",
-			row.Team, most, row.Team).
-			WithHint("end some that nobody needs: `aod agent sessions` lists them, `aod agent sessions close ID` " +
-				"ends one")
+	for _, b := range []struct {
+		kind, name string
+		most       int
+		is         func(store.Session) bool
+	}{
+		{"team", row.Team, r.teams[row.Team], ofTeam(row.Team)},
+		{"token", row.MadeBy, r.tokens[row.MadeBy], ofToken(row.MadeBy)},
+	} {
+		if b.most > 0 && r.open(b.is) >= b.most {
+			return nil, fault.New(fault.Busy, "the %s %s has %d sessions open, which is the most (%ss.%s.sessions)",
+				b.kind, b.name, b.most, b.kind, b.name).WithHint("%s", endSome)
+		}
 	}
 	return r.add(&Session{registry: r, row: row, kind: kind, terms: terms}), nil
 }
 
-// SetBounds bounds how many sessions of teams may be open, by their names, from now on; 0 and none are no bound.
-func (r *Registry) SetBounds(teams map[string]int) {
+const endSome = "end some that nobody needs: `aod agent sessions` lists them, `aod agent sessions close ID` ends one"
+
+// SetBounds bounds how many sessions of teams and of tokens may be open, by their names, from now on; 0 and none are no
+// bound.
+func (r *Registry) SetBounds(teams, tokens map[string]int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.teams = teams
+	r.teams, r.tokens = teams, tokens
+}
+
+func ofTeam(team string) func(store.Session) bool {
+	return func(row store.Session) bool { return cmp.Or(row.Team, access.DefaultTeam) == team }
+}
+
+func ofToken(token string) func(store.Session) bool {
+	return func(row store.Session) bool { return row.MadeBy == token }
 }
 
 // OfTeam counts the sessions of a team that aren't closed.
-func (r *Registry) OfTeam(team string) int { return r.OpenByTeam()[team] }
+func (r *Registry) OfTeam(name string) int { return r.Open(ofTeam(name)) }
+
+// OfToken counts the sessions that were begun with a token and aren't closed.
+func (r *Registry) OfToken(name string) int { return r.Open(ofToken(name)) }
+
+// Open counts the sessions that aren't closed, of those that are chosen.
+func (r *Registry) Open(chosen func(store.Session) bool) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.open(chosen)
+}
+
+// open is Open for who holds the lock.
+func (r *Registry) open(chosen func(store.Session) bool) (n int) {
+	for _, s := range r.known {
+		if !s.row.Closed && chosen(s.row) {
+			n++
+		}
+	}
+	return n
+}
 
 // Restore takes in a session of an earlier process. With an error it can't go on: GoOn closes it.
 func (r *Registry) Restore(row store.Session, kind run.Conversant, terms run.SessionTerms, err error) *Session {
@@ -137,26 +175,14 @@ func (r *Registry) All() []*Session {
 }
 
 // OpenOf counts the sessions with a unit that aren't closed.
-func (r *Registry) OpenOf(ctx context.Context, unit string) (n int) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, s := range r.known {
-		if s.row.Unit == unit && !s.row.Closed && sees(ctx, s.row) {
-			n++
-		}
-	}
-	return n
+func (r *Registry) OpenOf(ctx context.Context, unit string) int {
+	return r.Open(func(row store.Session) bool { return row.Unit == unit && sees(ctx, row) })
 }
 
 // OpenByTeam counts the sessions that aren't closed, by the teams that have any.
 func (r *Registry) OpenByTeam() map[string]int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.openByTeam()
-}
-
-// openByTeam is OpenByTeam for who holds the lock.
-func (r *Registry) openByTeam() map[string]int {
 	open := map[string]int{}
 	for _, s := range r.known {
 		if !s.row.Closed {

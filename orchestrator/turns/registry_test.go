@@ -55,6 +55,31 @@ func (h *house) takes() (asked []string) {
 	return asked
 }
 
+func TestATeamAndATokenHaveSoManySessions(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t, 1)
+	h.SetBounds(map[string]int{"a": 3}, map[string]int{"ci": 1})
+	begin := func(id, token string) error {
+		_, err := h.Begin(store.Session{ID: id, Team: "a", MadeBy: token}, h, run.SessionTerms{})
+		return err
+	}
+	for _, one := range []struct{ id, token, refusal string }{
+		{"1", "ci", ""}, {"2", "ci", "tokens.ci.sessions"}, {"3", "me", ""}, {"4", "", ""}, {"5", "me", "teams.a.sessions"},
+	} {
+		err := begin(one.id, one.token)
+		if one.refusal == "" && err != nil || one.refusal != "" && (!fault.Is(err, fault.Busy) || !strings.Contains(err.Error(), one.refusal)) {
+			t.Errorf("%v: %v", one, err)
+		}
+	}
+	if h.OfTeam("a") != 3 || h.OfToken("ci") != 1 || h.OpenByTeam()["a"] != 3 {
+		t.Errorf("%d and %d are open, %v", h.OfTeam("a"), h.OfToken("ci"), h.OpenByTeam())
+	}
+	h.Find("1").Close("over")
+	if err := begin("6", "ci"); err != nil {
+		t.Error(err)
+	}
+}
+
 func (h *house) Conversation(*unit.Unit) (run.SessionTerms, bool, error) {
 	panic("nobody asks for it here")
 }

@@ -74,7 +74,7 @@ func newScene(p *page) scene {
 	hook, err := told.Add(trusted.Context(p.t), api.WebhookRequest{URL: "https://hook.example/" + strings.Repeat("long-", 20), Events: []string{api.WebhookRunTimeout}})
 	must(p.t, err)
 	all["webhooks"] = []string{hook.ID}
-	p.svc.Quotas.Set(map[string]quotas.Bounds{"default": {Queued: 50}})
+	p.svc.Quotas.Set(quotas.Given{Teams: map[string]quotas.Bounds{"default": {Queued: 50}}})
 	testkit.Eventually(p.t, "the end of what has its outcome", func() bool {
 		status, err := p.svc.Figures.OfUnit(trusted.Context(p.t), "actor")
 		must(p.t, err)

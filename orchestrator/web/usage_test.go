@@ -23,7 +23,7 @@ func TestWhatWasUsedAndWhoDidWhat(t *testing.T) {
 		t.Error(kind)
 	}
 	p.get("/ui/usage").lacks(t, "What is left")
-	p.svc.Quotas.Set(map[string]quotas.Bounds{"default": {Queued: 7}})
+	p.svc.Quotas.Set(quotas.Given{Teams: map[string]quotas.Bounds{"default": {Queued: 7}}})
 	p.get("/ui/usage").wants(t, 200, "What is left", "teams.default.queued", "0 of 7", "when it is given back")
 	p.get("/ui/usage?by=everything&days=x").wants(t, 200, "<option selected>unit")
 	p.post("/ui/runs/"+id+"/again").wants(t, http.StatusSeeOther)

@@ -3,6 +3,7 @@ package admin
 import (
 	"cmp"
 	"context"
+	"iter"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -256,47 +257,39 @@ func leftBy(ctx context.Context, env *cli.Env, server *client.Client, name strin
 // findLeft finds what goes on that was made with a token. A call ends with its caller, and a turn
 // with its session.
 func findLeft(ctx context.Context, server *client.Client, by string) (left leftovers, err error) {
-	if left.webhooks, err = webhooksBy(ctx, server, by); err != nil {
+	left.webhooks, err = chosen(server.Webhooks.List(ctx), func(w api.Webhook) (string, bool) {
+		return w.ID, w.By == by
+	})
+	if err != nil {
 		return left, err
 	}
-	for schedule, err := range server.Schedules.List(ctx) {
-		if err != nil {
-			return left, err
-		}
-		if schedule.By == by && schedule.State != api.SchedulePaused && schedule.State != api.ScheduleEnded {
-			left.schedules = append(left.schedules, schedule.Name)
-		}
+	left.schedules, err = chosen(server.Schedules.List(ctx), func(s api.Schedule) (string, bool) {
+		return s.Name, s.By == by && s.State != api.SchedulePaused && s.State != api.ScheduleEnded
+	})
+	if err != nil {
+		return left, err
 	}
-	for session, err := range server.Sessions.List(ctx, client.SessionFilter{Open: true}) {
-		if err != nil {
-			return left, err
-		}
-		if session.By == by {
-			left.sessions = append(left.sessions, session.ID)
-		}
+	sessions := server.Sessions.List(ctx, client.SessionFilter{Open: true})
+	left.sessions, err = chosen(sessions, func(s api.Session) (string, bool) { return s.ID, s.By == by })
+	if err != nil {
+		return left, err
 	}
-	for run, err := range server.Runs.List(ctx, api.Filter{Active: true}) {
-		if err != nil {
-			return left, err
-		}
-		if run.By == by && run.Parent == "" {
-			left.runs = append(left.runs, run.ID)
-		}
-	}
-	return left, nil
+	runs := server.Runs.List(ctx, api.Filter{Active: true})
+	left.runs, err = chosen(runs, func(r api.Summary) (string, bool) { return r.ID, r.By == by && r.Parent == "" })
+	return left, err
 }
 
-// webhooksBy are the ids of the webhooks that were made with a token.
-func webhooksBy(ctx context.Context, server *client.Client, by string) (ids []string, err error) {
-	for hook, err := range server.Webhooks.List(ctx) {
+// chosen are the names of those things of a list that are chosen.
+func chosen[T any](all iter.Seq2[T, error], choose func(T) (name string, ok bool)) (names []string, err error) {
+	for one, err := range all {
 		if err != nil {
-			return ids, err
+			return names, err
 		}
-		if hook.By == by {
-			ids = append(ids, hook.ID)
+		if name, ok := choose(one); ok {
+			names = append(names, name)
 		}
 	}
-	return ids, nil
+	return names, nil
 }
 
 // stop stops all: the schedules first, so that none starts another run meanwhile. What has ended by

@@ -93,7 +93,7 @@ type Config struct {
 
 	Unit   map[string]UnitConfig // by name; ForUnit covers the others too
 	Teams  map[string]TeamConfig // by name
-	Tokens map[string]Spending   // of a token by its name
+	Tokens map[string]Quota      // of a token by its name
 
 	sources map[string]place // of each key that differs from its default
 }
@@ -183,8 +183,9 @@ func (c *Config) Values() []Value {
 		values = append(values, c.spending(join(teamsKey, name), &t.Spending)...)
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Tokens)) {
-		s := c.Tokens[name]
-		values = append(values, c.spending(join(tokensKey, name), &s)...)
+		q := c.Tokens[name]
+		values = append(values, c.given(c.valuesOf(join(tokensKey, name), q.quota()))...)
+		values = append(values, c.spending(join(tokensKey, name), &q.Spending)...)
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Hooks)) {
 		h := c.Hooks[name]

@@ -93,7 +93,7 @@ type loader struct {
 func newLoader(data string) *loader {
 	c := &Config{
 		Data: data, Unit: map[string]UnitConfig{}, Teams: map[string]TeamConfig{}, Hooks: map[string]HookConfig{},
-		Tokens: map[string]Spending{}, sources: map[string]place{},
+		Tokens: map[string]Quota{}, sources: map[string]place{},
 	}
 	rows := c.settings()
 	setDefaults(rows)

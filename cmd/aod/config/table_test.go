@@ -175,9 +175,9 @@ func schema() object {
 		{"additionalProperties", object{{"type", "object"}, {"additionalProperties", false}, {"properties", append(properties(new(TeamConfig).settings()), spending...)}}},
 	}
 	tokens := object{
-		{"description", "The most that single tokens may spend on models, by their names."},
+		{"description", "The most that single tokens may have, by their names."},
 		{"type", "object"},
-		{"additionalProperties", object{{"type", "object"}, {"additionalProperties", false}, {"properties", spending}}},
+		{"additionalProperties", object{{"type", "object"}, {"additionalProperties", false}, {"properties", append(properties(new(Quota).quota()), spending...)}}},
 	}
 	hooks := object{
 		{"description", "What starts runs when others send webhooks, by their names."},

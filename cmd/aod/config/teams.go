@@ -11,17 +11,22 @@ import (
 	"github.com/agent-on-demand/aod/api/fault"
 )
 
-// TeamConfig holds the most that a team may have; 0 is no bound of its own.
-type TeamConfig struct {
+// Quota holds the most that a team or a token may have; 0 is no bound of its own.
+type Quota struct {
 	Slots    int // runs that hold one at once
 	Queued   int // runs that wait
 	Sessions int // that aren't closed
 	// MCPSessions are those of MCP of all its clients, with the server's tools and with MCP servers.
 	MCPSessions int
 	Storage     int64 // bytes that its runs take
+	Spending
+}
+
+// TeamConfig holds the settings of a team.
+type TeamConfig struct {
+	Quota
 	// RetentionAge is how long its ended runs are kept; 0: as long as those of all.
 	RetentionAge time.Duration
-	Spending
 }
 
 // Spending is the most that a team or a token may spend on models in a day and in a month; 0 is no bound.
@@ -35,8 +40,8 @@ const (
 	tokensKey = "tokens"
 )
 
-// settings is the table of the settings of one team. They can be set in the file only.
-func (t *TeamConfig) settings() []setting {
+// quota is the table of what bounds a team or a token. It can be set in the file only.
+func (t *Quota) quota() []setting {
 	return []setting{
 		{"slots", integer{&t.Slots, 0, 10_000}, "0", "slots that its runs hold at once; 0 is what is free in its turn"},
 		{"queued", integer{&t.Queued, 0, 1_000_000}, "0", "runs that may wait, of all units together; 0 is no bound"},
@@ -53,13 +58,17 @@ func (t *TeamConfig) settings() []setting {
 			"0B",
 			"what its runs may take on disk, beyond which new ones are refused; 0 is no bound",
 		},
-		{
-			"retention_age",
-			duration{&t.RetentionAge, 0, 3660 * day},
-			"0s",
-			"how long its ended runs are kept, instead of retention_age; 0 is that",
-		},
 	}
+}
+
+// settings is the table of the settings of one team. They can be set in the file only.
+func (t *TeamConfig) settings() []setting {
+	return append(t.quota(), setting{
+		"retention_age",
+		duration{&t.RetentionAge, 0, 3660 * day},
+		"0s",
+		"how long its ended runs are kept, instead of retention_age; 0 is that",
+	})
 }
 
 // cost is the table of model_cost.
@@ -99,23 +108,27 @@ func (s *Spending) readers(f *file, under string) map[string]reader {
 func (f *file) teams(line int, n *yaml.Node) {
 	for key, value := range f.named(teamsKey, line, n, api.CheckTeam) {
 		var t TeamConfig
-		setDefaults(t.settings())
-		under := join(teamsKey, key.Value)
-		keys := f.readers(under, t.settings())
-		maps.Copy(keys, t.readers(f, under))
-		f.object(under, key.Line, value, keys)
+		f.quota(&t.Quota, t.settings(), teamsKey, key, value)
 		f.config.Teams[key.Value] = t
 	}
 }
 
-// tokens reads what single tokens may spend, by name.
+// tokens reads what single tokens may have, by name.
 func (f *file) tokens(line int, n *yaml.Node) {
 	for key, value := range f.named(tokensKey, line, n, checkTokenName) {
-		var s Spending
-		under := join(tokensKey, key.Value)
-		f.object(under, key.Line, value, s.readers(f, under))
-		f.config.Tokens[key.Value] = s
+		var q Quota
+		f.quota(&q, q.quota(), tokensKey, key, value)
+		f.config.Tokens[key.Value] = q
 	}
+}
+
+// quota reads the settings of a team or a token with those of what it may spend.
+func (f *file) quota(q *Quota, settings []setting, block string, key, value *yaml.Node) {
+	setDefaults(settings)
+	under := join(block, key.Value)
+	keys := f.readers(under, settings)
+	maps.Copy(keys, q.readers(f, under))
+	f.object(under, key.Line, value, keys)
 }
 
 // named yields the keys of a mapping that are names of a kind, with their values.
