@@ -16,8 +16,10 @@ import (
 	"github.com/agent-on-demand/aod/cmd/aod/config"
 	"github.com/agent-on-demand/aod/handoff/gateway"
 	"github.com/agent-on-demand/aod/internal/access"
+	"github.com/agent-on-demand/aod/internal/issuer"
 	"github.com/agent-on-demand/aod/orchestrator"
 	"github.com/agent-on-demand/aod/orchestrator/feature/models"
+	"github.com/agent-on-demand/aod/orchestrator/feature/pushes"
 	"github.com/agent-on-demand/aod/orchestrator/units"
 )
 
@@ -29,6 +31,7 @@ type reloader struct {
 
 	now     atomic.Pointer[config.Config]
 	service *orchestrator.Service
+	people  *issuer.Issuer // nil: nobody signs in
 
 	one sync.Mutex // of the reloads: one at a time
 }
@@ -60,9 +63,15 @@ func (r *reloader) reload(ctx context.Context) (api.Reload, error) {
 	if feature, ok := orchestrator.FeatureOf[*models.Feature](r.service); ok {
 		feature.Bound(budgetOf(c), quotasOf(c))
 	}
+	if feature, ok := orchestrator.FeatureOf[*pushes.Feature](r.service); ok {
+		feature.AllowHooks(c.Webhooks.Enabled, c.Webhooks.Exceptions())
+	}
+	if r.people != nil {
+		r.people.Set(rulesOf(r))
+	}
 	r.service.Configure(orchestrator.Configuration{
-		Units:      units.Given{Settings: settingsOfUnits(c), Bounds: boundsFor(c)},
-		TeamBounds: boundsOfTeams(c),
+		Units:  units.Given{Settings: settingsOfUnits(c), Bounds: boundsFor(c)},
+		Quotas: boundsOf(c),
 	})
 	done := api.Reload{Changed: change.Changed, Restart: change.Restart}
 	r.logger.Info("settings read again", "changed", len(done.Changed), "restart", len(done.Restart))

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"net/http"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/cmd/aod/config"
+	"github.com/agent-on-demand/aod/internal/testing/issuertest"
 	"github.com/agent-on-demand/aod/internal/testing/testkit"
 )
 
@@ -73,6 +75,39 @@ func TestAServerReadsItsSettingsAgain(t *testing.T) {
 	})
 }
 
+// What people may do, and whether receivers are told, is read again, too.
+func TestPeopleAndWebhooksAreReadAgain(t *testing.T) {
+	at := issuertest.New(t)
+	w := newWalled(t, peopled(at))
+	w.keys["operator"], w.keys["ada"] = w.key, at.Token(issuertest.Claims{"sub": "ada", "groups": []string{"a"}})
+	const hook = `{"url": "https://hook.test/in"}`
+	asks := func(when string, begin, add int, said string) {
+		t.Helper()
+		if status, answer := w.asks("ada", http.MethodPost, "/v1/runs", `{"unit": "writer", "input": {}}`); status != begin {
+			t.Errorf("%s: a run is %d %s", when, status, answer)
+		}
+		if status, answer := w.asks("operator", http.MethodPost, "/v1/webhooks", hook); status != add || !strings.Contains(answer, said) {
+			t.Errorf("%s: a webhook is %d %s", when, status, answer)
+		}
+	}
+	reads := func(change func(*config.Config)) {
+		t.Helper()
+		next := *w.file
+		change(&next)
+		w.file = &next
+		if status, answer := w.asks("operator", http.MethodPost, "/v1/config/reload", ""); status != http.StatusOK || strings.Contains(answer, `"restart":["`) {
+			t.Fatalf("%d %s", status, answer)
+		}
+	}
+	asks("at first", http.StatusAccepted, http.StatusUnprocessableEntity, "webhook_private")
+	reads(func(c *config.Config) {
+		c.OIDC.Scopes, c.Webhooks.Private = map[string]string{"a": "read"}, []string{"hook.test=127.0.0.1"}
+	})
+	asks("then", http.StatusForbidden, http.StatusCreated, "whsec_")
+	reads(func(c *config.Config) { c.Webhooks.Enabled = false })
+	asks("without webhooks", http.StatusForbidden, http.StatusNotImplemented, "webhooks.enabled")
+}
+
 func TestWhatHoldsAtOnceIsToldFromWhatDoesNot(t *testing.T) {
 	t.Parallel()
 	read := func(text string) *config.Config {
@@ -97,6 +132,18 @@ func TestWhatHoldsAtOnceIsToldFromWhatDoesNot(t *testing.T) {
 	}
 	if c := change.Config; c.Listen != "127.0.0.1:1" || c.ModelCost != 2e9 || c.Models["m"].Price.Input != 2e9 {
 		t.Errorf("%s %s %+v", c.Listen, c.ModelCost, c.Models)
+	}
+	const people = "teams: {r: {}}\noidc: {issuer: https://id.example.com, audience: aod, team: groups, rate: %, scopes: {default: [read], claim: @, map: {g: run}}}\n"
+	oidc := func(rate, claim string) *config.Config {
+		return read(strings.NewReplacer("%", rate, "@", claim).Replace(people))
+	}
+	change = oidc("1", "groups").Again(oidc("2", "groups"))
+	if !slices.Equal(change.Changed, []string{"oidc.rate"}) || len(change.Restart) > 0 || change.Config.OIDC.Rate != 2 {
+		t.Errorf("of people: %+v, rate %d", change, change.Config.OIDC.Rate)
+	}
+	change = oidc("1", "groups").Again(oidc("2", "roles")) // the map is of other claims
+	if len(change.Changed) > 0 || !slices.Equal(change.Restart, []string{"oidc.rate", "oidc.scopes.claim"}) || change.Config.OIDC.Rate != 1 {
+		t.Errorf("of another claim: %+v, rate %d", change, change.Config.OIDC.Rate)
 	}
 	if same := change.Config.Again(change.Config); len(same.Changed)+len(same.Restart) > 0 {
 		t.Errorf("%+v", same)

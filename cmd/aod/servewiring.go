@@ -59,7 +59,7 @@ func serviceOptions(settings *reloader, home string) orchestrator.Options {
 		Mounts:       []capsuleapi.Mount{mcpMount(logger)},
 		PayloadBytes: c.PayloadLimit, MinFreeDisk: c.MinFreeDisk,
 		RetentionAge: c.RetentionAge, RetentionSize: c.RetentionSize, SweepInterval: c.SweepInterval,
-		AuditAge: c.AuditAge, TeamBounds: boundsOfTeams(c),
+		AuditAge: c.AuditAge, Quotas: boundsOf(c),
 		Units: settingsOfUnits(c), Bounds: boundsFor(c),
 	}
 	opts.Limits.ResultBytes = c.PayloadLimit
@@ -80,16 +80,21 @@ func settingsOfUnits(c *config.Config) map[string]units.Settings {
 	return all
 }
 
-// boundsOfTeams are the most that teams may have of the server.
-func boundsOfTeams(c *config.Config) map[string]quotas.Bounds {
-	bounds := map[string]quotas.Bounds{}
-	for name, t := range c.Teams {
-		bounds[name] = quotas.Bounds{
-			Slots: t.Slots, Queued: t.Queued, Sessions: t.Sessions, MCP: t.MCPSessions, Storage: t.Storage,
-			Age: t.RetentionAge,
+// boundsOf are the most that teams and tokens may have of the server.
+func boundsOf(c *config.Config) quotas.Given {
+	of := func(q config.Quota, age time.Duration) quotas.Bounds {
+		return quotas.Bounds{
+			Slots: q.Slots, Queued: q.Queued, Sessions: q.Sessions, MCP: q.MCPSessions, Storage: q.Storage, Age: age,
 		}
 	}
-	return bounds
+	given := quotas.Given{Teams: map[string]quotas.Bounds{}, Tokens: map[string]quotas.Bounds{}}
+	for name, t := range c.Teams {
+		given.Teams[name] = of(t.Quota, t.RetentionAge)
+	}
+	for name, q := range c.Tokens {
+		given.Tokens[name] = of(q, 0)
+	}
+	return given
 }
 
 // budgetOf is what a tree of runs may spend on models.
@@ -103,8 +108,8 @@ func quotasOf(c *config.Config) models.Quotas {
 	for name, t := range c.Teams {
 		q.Teams[name] = quotaOf(t.Spending)
 	}
-	for name, s := range c.Tokens {
-		q.Tokens[name] = quotaOf(s)
+	for name, t := range c.Tokens {
+		q.Tokens[name] = quotaOf(t.Spending)
 	}
 	return q
 }
@@ -192,10 +197,11 @@ func (a *app) newAPI(
 			Sessions: c.MCPSessions, Admit: service.Quotas.AdmitMCP, Version: versionText(), Logger: logger,
 			Spans: true,
 		})
-	tokens, people := admin.NamedTokens(home(c)), issuerOf(settings)
+	tokens := admin.NamedTokens(home(c))
+	settings.people = issuerOf(settings)
 	mounts := append(agentMounts(service, c, logger), httpapi.Mount{Patterns: mcp.Patterns(), Handler: tools})
 	opts := httpapi.Options{
-		Token: token, Tokens: tokens, People: people, NoAuth: c.NoAuth, Listen: c.Listen, Hosts: c.Hosts,
+		Token: token, Tokens: tokens, People: settings.people, NoAuth: c.NoAuth, Listen: c.Listen, Hosts: c.Hosts,
 		Origins:     c.Origins,
 		UploadBytes: c.UploadLimit, PayloadBytes: c.PayloadLimit, Memory: service.Memory(), FileRoots: c.FileRoots,
 		ExecuteProblems: c.ExecuteErrors == config.AsProblem, NoPage: !hasPage, Reload: settings.reload,
@@ -211,7 +217,7 @@ func (a *app) newAPI(
 	}
 	//nolint:gocritic // it isn't made yet
 	signIn := func(ctx context.Context, token string) (signins.Session, error) { return made.SignIn(ctx, token) }
-	page, err := pageMounts(service, c, people, signIn, logger)
+	page, err := pageMounts(service, c, settings.people, signIn, logger)
 	if err != nil {
 		return served{}, nil, err
 	}

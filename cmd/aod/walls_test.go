@@ -46,6 +46,7 @@ type walled struct {
 	conn           *grpc.ClientConn
 	tokens         *access.Tokens
 	keys           map[string]string // tokens by their names
+	file           *config.Config    // what is read when the settings are read again
 }
 
 const writerSchema = `{"input": {"type": "object", "properties": {"text": {"type": "string"}, "doc": {"type": "string", "format": "file_path"}}},
@@ -110,7 +111,8 @@ func newWalledAt(t *testing.T, data string, change func(*config.Config)) *walled
 	engine.AddImage(runtime.Image{ID: "sha256:base", Tags: []string{"base:1"}, Cmd: []string{"writer"}, OS: "linux", Arch: "amd64"})
 	logger := slog.New(slog.DiscardHandler)
 	settings := newReloader(c, logger)
-	settings.read = func() (*config.Config, error) { return c, nil }
+	w.file = c
+	settings.read = func() (*config.Config, error) { return w.file, nil }
 	settings.gateway, err = gateway.New(c.Catalog(), gateway.Options{})
 	w.must(err)
 	opts := serviceOptions(settings, home(c))

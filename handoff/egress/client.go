@@ -43,7 +43,7 @@ func (d *Door) Check(ctx context.Context, authority string) error {
 // Excepts reports whether a host may be at an address that isn't public.
 func (d *Door) Excepts(host string) bool {
 	host = strings.ToLower(strings.TrimSuffix(host, "."))
-	return slices.ContainsFunc(d.opts.Private, func(e outside.Exception) bool { return e.Host == host })
+	return slices.ContainsFunc(*d.private.Load(), func(e outside.Exception) bool { return e.Host == host })
 }
 
 // clientTarget reads host:port, where the host may be an address as IP addresses are written.

@@ -82,7 +82,7 @@ func (d *Door) lastLook(to target, private bool) func(network, address string, c
 
 // addresses returns those of a target that may be connected to, and whether they may be private.
 func (d *Door) addresses(ctx context.Context, to target) (may []netip.Addr, private bool, err error) {
-	for _, e := range d.opts.Private {
+	for _, e := range *d.private.Load() {
 		if e.Host != to.host {
 			continue
 		}

@@ -46,8 +46,9 @@ func (o Options) withDefaults() Options {
 // Door lets runs reach hosts. It is safe for concurrent use.
 type Door struct {
 	opts                      Options
-	transport                 *http.Transport            // of requests without TLS
-	interfaces                func() ([]net.Addr, error) // the addresses of this machine
+	private                   atomic.Pointer[[]outside.Exception] // Options.Private, or what Except gave
+	transport                 *http.Transport                     // of requests without TLS
+	interfaces                func() ([]net.Addr, error)          // the addresses of this machine
 	tunnels, refused, in, out atomic.Int64
 }
 
@@ -57,6 +58,7 @@ type Totals struct{ Tunnels, Refused, BytesIn, BytesOut int64 }
 // New returns a Door. It needs no closing: what its sessions opened ends with them.
 func New(opts Options) *Door {
 	d := &Door{opts: opts.withDefaults(), interfaces: net.InterfaceAddrs}
+	d.Except(opts.Private)
 	d.transport = &http.Transport{
 		DialContext:            dialTarget,
 		DisableKeepAlives:      true, // a connection is one request's, and counted as such
@@ -66,6 +68,10 @@ func New(opts Options) *Door {
 	}
 	return d
 }
+
+// Except has other hosts than before be those that may be at addresses which aren't public, for connections that begin
+// from now on.
+func (d *Door) Except(private []outside.Exception) { d.private.Store(&private) }
 
 // Totals returns what all runs did so far.
 func (d *Door) Totals() Totals {

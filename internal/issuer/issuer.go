@@ -59,6 +59,7 @@ type Options struct {
 // Issuer is one that a server takes at its word. It is safe for concurrent use.
 type Issuer struct {
 	opts   Options
+	rules  atomic.Pointer[Rules] // Options.Rules, or what Set gave
 	client *http.Client
 	logger *slog.Logger
 	last   atomic.Pointer[known] // nil: it hasn't answered yet
@@ -83,11 +84,16 @@ func New(opts Options) *Issuer {
 	if opts.Logger == nil {
 		opts.Logger = slog.New(slog.DiscardHandler)
 	}
-	return &Issuer{
+	i := &Issuer{
 		opts: opts, client: newClient(opts.URL), logger: opts.Logger, ends: make(chan struct{}, maxEnds),
 		turn: make(chan struct{}, 1),
 	}
+	i.Set(opts.Rules)
+	return i
 }
+
+// Set has other rules hold of the same claims, from now on.
+func (i *Issuer) Set(rules Rules) { i.rules.Store(&rules) }
 
 // Grant returns what a person may do now. The errors are Unauthorized faults for a person of another issuer, and
 // Forbidden for one of no team or without a scope.
@@ -96,7 +102,7 @@ func (i *Issuer) Grant(p Person) (grant Grant, err error) {
 		return grant, fault.New(fault.Unauthorized, "this server doesn't know the issuer of this sign-in any more").
 			WithHint("sign in again")
 	}
-	return i.opts.Rules.Grant(p)
+	return i.rules.Load().Grant(p)
 }
 
 // Login is what a client needs to have people sign in.

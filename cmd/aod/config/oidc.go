@@ -91,6 +91,18 @@ func (o *OIDCConfig) scopes() []setting {
 	}
 }
 
+// provesAs reports whether the same claims of the same issuer tell of people.
+func (o *OIDCConfig) provesAs(other OIDCConfig) bool {
+	return o.Issuer != "" && o.Issuer == other.Issuer && o.Audience == other.Audience && o.Team == other.Team &&
+		o.Group == other.Group && o.ScopeClaim == other.ScopeClaim
+}
+
+// rulesOf takes over what people may do.
+func (o *OIDCConfig) rulesOf(other OIDCConfig) {
+	o.Teams, o.Scopes, o.DefaultScopes, o.Rate, o.Runs = other.Teams, other.Scopes, other.DefaultScopes, other.Rate,
+		other.Runs
+}
+
 // oidc reads the block oidc.
 func (f *file) oidc(line int, n *yaml.Node) {
 	keys := f.readers(oidcKey, f.config.OIDC.settings())

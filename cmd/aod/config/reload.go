@@ -14,16 +14,21 @@ type Change struct {
 }
 
 // Again returns what changes in a server with the settings of c where next is what was read now. Prices, budgets,
-// teams, tokens, the policy and what is set for single units hold at once.
+// teams, tokens, webhooks, the policy and what is set for single units hold at once, and what people may do by the same
+// claims of the same issuer.
 func (c *Config) Again(next *Config) Change {
 	now := *c
 	now.Unit, now.Teams, now.Tokens = next.Unit, next.Teams, next.Tokens
 	now.Policy, now.Uploads, now.sources = next.Policy, next.Uploads, next.sources
-	now.Models, now.Providers, now.Hooks = next.Models, next.Providers, next.Hooks
+	now.Models, now.Providers, now.Hooks, now.Webhooks = next.Models, next.Providers, next.Hooks, next.Webhooks
 	now.ModelCost, now.ModelTokens = next.ModelCost, next.ModelTokens
+	sameProof := c.OIDC.provesAs(next.OIDC)
+	if sameProof {
+		now.OIDC.rulesOf(next.OIDC)
+	}
 	change := Change{Config: &now, Changed: []string{}, Restart: []string{}}
 	for _, key := range changedKeys(c.Values(), next.Values()) {
-		if holdsAtOnce(key) {
+		if holdsAtOnce(key) && (sameProof || !strings.HasPrefix(key, oidcKey+".")) {
 			change.Changed = append(change.Changed, key)
 		} else {
 			change.Restart = append(change.Restart, key)
@@ -70,12 +75,17 @@ func (v Value) isDefault() bool { return v.Source == place{}.String() }
 // ofStart are the settings of single units that are read at the start alone.
 var ofStart = []string{"model_path", "max_stdin", "require", "modes", "risk_tiers", "refuse_with_200"}
 
+// ofPeople are the settings of oidc that are read again.
+var ofPeople = []string{"oidc.teams", "oidc.rate", "oidc.runs", "oidc.scopes.map", "oidc.scopes.default"}
+
 // holdsAtOnce reports whether a setting holds without a restart.
 func holdsAtOnce(key string) bool {
 	block, _, _ := strings.Cut(key, ".")
 	switch block {
-	case teamsKey, tokensKey, hooksKey, "policy", "model_cost", "model_tokens":
+	case teamsKey, tokensKey, hooksKey, webhooksKey, "policy", "model_cost", "model_tokens":
 		return true
+	case oidcKey:
+		return slices.Contains(ofPeople, key)
 	case "unit":
 		last := key[strings.LastIndexByte(key, '.')+1:]
 		return !slices.Contains(ofStart, last) && !strings.Contains(key, ".a2a.")

@@ -25,10 +25,10 @@ type Deliverer struct {
 	book    Book
 	compose Compose
 	opts    Options
-	named   sender        // to receivers that clients of runs named
-	hooks   sender        // to those of webhooks
-	freed   chan struct{} // of capacity 1: a push that was led isn't any more
-	left    Besides       // what is never told
+	named   sender         // to receivers that clients of runs named
+	hooks   sender         // to those of webhooks
+	freed   chan struct{}  // of capacity 1: a push that was led isn't any more
+	left    func() Besides // what isn't told now
 
 	mu      sync.Mutex
 	led     map[int64]string // hosts, by the pushes that are led
@@ -41,7 +41,7 @@ func New(book Book, compose Compose, opts Options) *Deliverer {
 	return &Deliverer{
 		book: book, compose: compose, opts: opts, named: newSender(opts, opts.Door),
 		hooks: newSender(opts, opts.Hooks), freed: make(chan struct{}, 1), led: map[int64]string{},
-		left: Besides{Webhooks: opts.NoHooks},
+		left: func() Besides { return Besides{Webhooks: opts.NoHooks} },
 	}
 }
 
@@ -96,7 +96,7 @@ func (d *Deliverer) look(ctx context.Context) time.Duration {
 func (d *Deliverer) room() (int, Besides) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	besides := d.left
+	besides := d.left()
 	hosts := map[string]int{}
 	for push, host := range d.led {
 		besides.Pushes = append(besides.Pushes, push)

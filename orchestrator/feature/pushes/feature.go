@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/capsule/outside"
 	"github.com/agent-on-demand/aod/internal/access"
 	"github.com/agent-on-demand/aod/orchestrator/feature"
 	"github.com/agent-on-demand/aod/orchestrator/run"
@@ -27,11 +29,21 @@ type Feature struct {
 	logger  *slog.Logger
 	figures *figures
 	teams   access.Teams
+	noHooks atomic.Bool // Options.NoHooks, or what AllowHooks said
 }
 
 // NewFeature returns a Feature that tells nothing before Render was called.
 func NewFeature(opts Options) *Feature {
-	return &Feature{opts: opts.withDefaults(), figures: newFigures()}
+	f := &Feature{opts: opts.withDefaults(), figures: newFigures()}
+	f.noHooks.Store(opts.NoHooks)
+	return f
+}
+
+// AllowHooks has webhooks be told, or not, from now on, and these hosts of their receivers be at addresses that aren't
+// public. A connection that is open by now is used on for half a minute at most.
+func (f *Feature) AllowHooks(allow bool, private []outside.Exception) {
+	f.opts.Hooks.Except(private)
+	f.noHooks.Store(!allow)
 }
 
 // Render has bodies made by render, from Run on.
@@ -43,7 +55,7 @@ func (f *Feature) Webhooks(compose Compose) { f.hooks = compose }
 // HookTo checks the address of the receiver of a webhook, and where its name leads now. The error is a fault:
 // Unsupported where there are no webhooks, Input with findings for an address that is refused.
 func (f *Feature) HookTo(ctx context.Context, address string) (Target, error) {
-	if f.opts.NoHooks {
+	if f.noHooks.Load() {
 		return Target{}, fault.New(fault.Unsupported, "this server has no webhooks").
 			WithHint("the operator can allow them by webhooks.enabled: true")
 	}
@@ -74,9 +86,8 @@ func (f *Feature) Run(ctx context.Context) {
 	opts := f.opts
 	opts.Logger, opts.Told = f.logger, f.figures.tried
 	d := New(OverStore(f.store.Deliveries), f.compose, opts)
-	d.left.Named, d.left.Webhooks = f.render == nil, f.hooks == nil || opts.NoHooks
-	if d.left.Named && d.left.Webhooks {
-		return
+	d.left = func() Besides {
+		return Besides{Named: f.render == nil, Webhooks: f.hooks == nil || f.noHooks.Load()}
 	}
 	d.Run(ctx, f.store.Deliveries.News())
 }
