@@ -73,6 +73,8 @@ func waitText(p queue.Place) string {
 		return fmt.Sprintf("its team holds as many slots as it may: %d", p.Limit)
 	case queue.ForToken:
 		return fmt.Sprintf("its token holds as many slots as it may: %d", p.Limit)
+	case queue.ForMachine:
+		return "no machine that takes new runs has what its unit needs"
 	case queue.ForEnd:
 		return "the server is about to end"
 	}

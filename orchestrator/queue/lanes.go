@@ -11,17 +11,17 @@ func (q *Queue) Lanes(unit string) int {
 	if u == nil {
 		return 0
 	}
-	slots := q.free + q.running
+	slots, memory := q.machines.slots(&Permit{}), q.machines[0].Memory
 	if u.slotless {
-		return u.most(u.running+u.waiting, q.memory.total)
+		return u.most(u.running+u.waiting, memory)
 	}
 	var others []int
 	for _, other := range q.units {
 		if other != u && !other.slotless {
-			others = append(others, other.most(other.running+other.waiting, q.memory.total))
+			others = append(others, other.most(other.running+other.waiting, memory))
 		}
 	}
-	return max(1, u.most(share(slots, others), q.memory.total))
+	return max(1, u.most(share(slots, others), memory))
 }
 
 // most returns how many of so many runs of the unit its limit and the memory let go on at once.

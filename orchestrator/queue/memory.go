@@ -1,81 +1,51 @@
 package queue
 
-// memory bounds the sum of what runs may take that have begun: those with a slot, and those
-// that gave it up for a while, whose sandboxes are still there. Its fields are read and set
-// with the queue's lock held.
-type memory struct {
-	total int64 // 0 is no bound
-	used  int64
-
+// patience bounds how often others may pass a run that doesn't fit into the memory of any machine now: by inARow at
+// most. Then nothing that takes memory begins where it may, before it does.
+type patience struct {
 	first  *Permit // the run that waits for memory, where others have passed it; nil for none
 	passed int     // how many have
 }
 
-// SetMemory bounds the bytes that all runs together may take; 0 is no bound.
-func (q *Queue) SetMemory(bytes int64) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.memory.total = bytes
-	q.dispatch()
+// keeps reports whether a machine is kept for the run that was passed by so many.
+func (w *patience) keeps(q *Queue, m *machine, p *Permit) bool {
+	return w.first != nil && w.first != p && w.passed >= inARow && p.bytes > 0 && m.takes(w.first) &&
+		w.first.line.unit.mayRun() && q.mayHold(w.first.line)
 }
 
-// Memory returns the bound, 0 for none, and how much of it runs take.
-func (q *Queue) Memory() (total, used int64) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	return q.memory.total, q.memory.used
-}
-
-// The methods below are called with the lock held.
-
-// admits reports whether the first run of a line may begin as far as memory is concerned. A
-// run that doesn't fit is passed by inARow others at most: then nothing begins before it does.
-// Where every run that has begun waits for its calls, none of them would ever end by waiting,
-// and so the next one begins beyond the bound.
-func (q *Queue) admits(l *line) bool {
-	m, p := &q.memory, l.waiting[0]
-	fits := q.fits(p)
+// note notes that a run was looked at: that it begins, or that no machine that it may have had the memory.
+func (w *patience) note(p *Permit, begins, crowded bool) {
 	switch {
-	case m.first == nil || m.first == p:
-		if !fits {
-			m.first = p
+	case w.first != nil && w.first != p:
+		if begins && p.bytes > 0 {
+			w.passed++
 		}
-		return fits
-	case m.passed >= inARow && p.bytes > 0 && m.first.line.unit.mayRun() && q.mayHold(m.first.line):
-		return false
-	case fits && p.bytes > 0:
-		m.passed++
-	}
-	return fits
-}
-
-// fits reports whether there is memory for a run.
-func (q *Queue) fits(p *Permit) bool {
-	m := &q.memory
-	return m.total == 0 || p.bytes == 0 || m.used+p.bytes <= m.total || q.running == 0
-}
-
-// take counts a run that begins. One that had given up its slot has been counted before.
-func (m *memory) take(p *Permit) {
-	m.forget(p)
-	if !p.counted {
-		p.counted = true
-		m.used += p.bytes
-	}
-}
-
-// give counts a run no more.
-func (m *memory) give(p *Permit) {
-	m.forget(p)
-	if p.counted {
-		p.counted = false
-		m.used -= p.bytes
+	case crowded && !begins:
+		w.first = p
 	}
 }
 
 // forget begins anew where the run waited for memory.
-func (m *memory) forget(p *Permit) {
-	if m.first == p {
-		m.first, m.passed = nil, 0
+func (w *patience) forget(p *Permit) {
+	if w.first == p {
+		*w = patience{}
+	}
+}
+
+// take counts the memory of a run that begins. One that had given up its slot has been counted before.
+func (p *Permit) take() {
+	p.queue.patience.forget(p)
+	if !p.counted {
+		p.counted = true
+		p.machine.used += p.bytes
+	}
+}
+
+// give counts it no more.
+func (p *Permit) give() {
+	p.queue.patience.forget(p)
+	if p.counted {
+		p.counted = false
+		p.machine.used -= p.bytes
 	}
 }

@@ -14,6 +14,9 @@ type Permit struct {
 	line    *line
 	token   *token        // with which the run was asked for; nil: none that has a name
 	granted chan struct{} // closed when the run has its slot
+	machine *machine      // where it has it, or had it last; nil before
+	needs   []string
+	rank    func(machine string) int
 	state   permitState
 	bytes   int64 // of memory that the run may take
 	counted bool  // they are in the queue's sum
@@ -37,8 +40,8 @@ func newPermit(q *Queue, l *line, r Run) *Permit {
 	l.unit.slotless = r.Slotless
 	l.permits++
 	p := &Permit{
-		queue: q, id: r.ID, line: l, token: q.tokenOf(r.Token), bytes: r.Bytes, slotless: r.Slotless,
-		granted: make(chan struct{}),
+		queue: q, id: r.ID, line: l, token: q.tokenOf(r.Token), needs: r.Needs, rank: r.Rank, bytes: r.Bytes,
+		slotless: r.Slotless, granted: make(chan struct{}),
 	}
 	if p.token != nil {
 		p.token.permits++
@@ -64,15 +67,25 @@ func (p *Permit) Wait(ctx context.Context) error {
 	return nil
 }
 
+// Machine returns the name of the machine on which the run has its slot, or had it last.
+func (p *Permit) Machine() string {
+	p.queue.mu.Lock()
+	defer p.queue.mu.Unlock()
+	if p.machine == nil {
+		return Local
+	}
+	return p.machine.name
+}
+
 // Leave gives up the slot or the place in the queue. A second call does nothing.
 func (p *Permit) Leave() { p.leave(nil) }
 
 // PassOn is Leave, but the next run of the same unit comes before those of other units: what
 // served this run can serve that one. Every unit has its turn after inARow of such runs.
-func (p *Permit) PassOn() { p.leave(p.line) }
+func (p *Permit) PassOn() { p.leave(p) }
 
-// leave gives up the slot or the place in the queue. A slot goes to a run of heir, if one waits.
-func (p *Permit) leave(heir *line) {
+// leave gives up the slot or the place in the queue. The slot of an heir goes to a run of its line, if one waits.
+func (p *Permit) leave(heir *Permit) {
 	p.queue.mu.Lock()
 	defer p.queue.mu.Unlock()
 	switch p.state {
@@ -92,7 +105,7 @@ func (p *Permit) leave(heir *line) {
 		}
 	}
 	p.state = gone
-	p.queue.memory.give(p)
+	p.give()
 	p.queue.heir = heir
 	p.queue.dispatch()
 	p.queue.heir = nil
@@ -171,7 +184,7 @@ func (p *Permit) askAgain() (slot <-chan struct{}, has bool) {
 		p.state = waiting
 		p.line.unit.suspended--
 		p.letOn()
-		p.queue.resuming = append(p.queue.resuming, p)
+		p.machine.back = append(p.machine.back, p)
 		p.queue.dispatch()
 	}
 	return p.granted, p.state == granted
@@ -183,7 +196,7 @@ func (p *Permit) suspendAgain() {
 	if p.state != waiting {
 		return // it was granted at that very moment, or left
 	}
-	p.queue.resuming = remove(p.queue.resuming, p)
+	p.machine.back = remove(p.machine.back, p)
 	p.state = suspended
 	p.line.unit.suspended++
 }

@@ -14,14 +14,16 @@ const (
 	ForTurn   Reason = "turn"   // other units have theirs before
 	ForTeam   Reason = "team"   // its team holds as many slots as it may
 	ForToken  Reason = "token"  // its token holds as many slots as it may
-	ForEnd    Reason = "closed" // no run begins any more
+	// ForMachine is that no machine which takes new runs has what its unit needs.
+	ForMachine Reason = "machine"
+	ForEnd     Reason = "closed" // no run begins any more
 )
 
 // Place is where a run waits for its first slot, and for what.
 type Place struct {
 	Ahead  int // runs of its unit and its team, or its token, that come before it
 	Reason Reason
-	Slots  int // that there are
+	Slots  int // that there are of machines which take it
 	Limit  int // of runs of its unit at once, or of slots of its team or token where it waits for that; 0: none
 }
 
@@ -35,7 +37,7 @@ func (q *Queue) PlaceOf(unit, id string) (Place, bool) {
 	}
 	for _, l := range u.lines {
 		if ahead := slices.IndexFunc(l.waiting, func(p *Permit) bool { return p.id == id }); ahead >= 0 {
-			place := Place{Ahead: ahead, Reason: q.reasonOf(l), Slots: q.free + q.running, Limit: u.limit}
+			place := Place{Ahead: ahead, Reason: q.reasonOf(l), Slots: q.machines.slots(l.waiting[0]), Limit: u.limit}
 			switch place.Reason {
 			case ForTeam:
 				place.Limit = q.bounds.teams[l.team.name].Slots
@@ -50,7 +52,7 @@ func (q *Queue) PlaceOf(unit, id string) (Place, bool) {
 
 // reasonOf returns what the first run of a line is waiting for.
 func (q *Queue) reasonOf(l *line) Reason {
-	u := l.unit
+	u, p := l.unit, l.waiting[0]
 	switch {
 	case q.closed:
 		return ForEnd
@@ -58,13 +60,15 @@ func (q *Queue) reasonOf(l *line) Reason {
 		return ForUnit
 	case u.held > 0:
 		return ForAnswer
-	case !l.waiting[0].slotless && !q.teamMayHold(l):
+	case !p.slotless && !q.teamMayHold(l):
 		return ForTeam
-	case !l.waiting[0].slotless && !q.mayHold(l):
+	case !p.slotless && !q.mayHold(l):
 		return ForToken
-	case !q.hasSlot(l):
+	case !p.slotless && !q.machines.take(p):
+		return ForMachine
+	case !p.slotless && !q.machines.have(p):
 		return ForSlot
-	case !q.fits(l.waiting[0]) || q.memory.first != nil:
+	case !p.slotless && !q.machines.fit(p) || q.patience.first != nil:
 		return ForMemory
 	}
 	return ForTurn

@@ -7,30 +7,28 @@ import (
 	"github.com/agent-on-demand/aod/api/fault"
 )
 
-// Queue hands out slots: to the teams in turn, within a team to the units in turn, and within a unit first come, first
-// served, so that who is busy doesn't starve the others. It is safe for concurrent use.
+// Queue hands out the slots of machines: to the teams in turn, within a team to the units in turn, and within a unit
+// first come, first served, so that who is busy doesn't starve the others. It is safe for concurrent use.
 type Queue struct {
-	mu      sync.Mutex
-	free    int // slots; below zero after a restart with more runs than slots
-	running int
-	closed  bool // no run begins any more
-	units   map[string]*unitQueue
-	teams   map[string]*team
-	tokens  map[string]*token
-	turn    []*team // those with a waiting run; the first is served next
-	bounds  bounds
+	mu       sync.Mutex
+	machines machines
+	closed   bool // no run begins any more
+	units    map[string]*unitQueue
+	teams    map[string]*team
+	tokens   map[string]*token
+	turn     []*team // those with a waiting run; the first is served next
+	bounds   bounds
+	patience patience
 
-	heir   *line // to which the slot that becomes free is passed on; nil for none
-	passed int   // slots that were passed on, since a unit had its turn
-
-	memory memory
-
-	resuming []*Permit // runs that gave up their slot for a while; they come before all
+	heir *Permit // whose slot becomes free and is passed on to its line; nil for none
 }
 
-// New returns an empty queue with that many slots.
+// New returns an empty queue with that many slots at the server itself.
 func New(slots int) *Queue {
-	return &Queue{free: slots, units: map[string]*unitQueue{}, teams: map[string]*team{}, tokens: map[string]*token{}}
+	return &Queue{
+		machines: machines{{Machine: Machine{Slots: slots}}}, units: map[string]*unitQueue{},
+		teams: map[string]*team{}, tokens: map[string]*token{},
+	}
 }
 
 // Run is what the queue has to know of a run.
@@ -41,6 +39,12 @@ type Run struct {
 	Unit  string
 	Limit int   // runs of the unit at once; 0 is no limit, and the newest limit counts for all of them
 	Bytes int64 // of memory that it may take; 0 is none that counts
+	// Needs are labels without which no machine takes the run, and Rank says how much it prefers one, by its name; nil:
+	// none. It is called with the queue's lock held.
+	Needs []string
+	Rank  func(machine string) int
+	// Machine is where the run goes on that Occupy gets. One that isn't there counts as the server's own.
+	Machine string
 	// Slotless says that the run does nothing but wait for what it calls: it takes no slot, and
 	// counts in its unit's limit alone, from its permit's grant until it leaves.
 	Slotless bool
@@ -105,8 +109,11 @@ func (q *Queue) Reenter(r Run) *Permit {
 func (q *Queue) Occupy(r Run) *Permit {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	p := newPermit(q, q.line(r), r)
-	q.grant(p)
+	p, m := newPermit(q, q.line(r), r), q.machines.named(r.Machine)
+	if m == nil {
+		m = q.machines[0]
+	}
+	q.grant(p, m)
 	return p
 }
 
@@ -129,7 +136,7 @@ func (q *Queue) Counts() (running int, waiting map[string]int) {
 			waiting[name] = u.waiting
 		}
 	}
-	return q.running, waiting
+	return q.machines.running(), waiting
 }
 
 // Waiting returns how many runs of a unit wait for their first slot.
@@ -173,7 +180,8 @@ func (q *Queue) line(r Run) *line {
 
 // startsAtOnce reports whether a new run of the line would get a slot at once.
 func (q *Queue) startsAtOnce(r Run, l *line) bool {
-	return (r.Slotless || q.free > 0 && q.mayHold(l)) && l.unit.mayRun() && len(l.waiting) == 0
+	asks := &Permit{needs: r.Needs}
+	return (r.Slotless || q.machines.have(asks) && q.mayHold(l)) && l.unit.mayRun() && len(l.waiting) == 0
 }
 
 func (q *Queue) join(l *line, r Run) *Permit {
@@ -198,60 +206,69 @@ func (q *Queue) schedule(l *line) {
 
 // dispatch hands out the free slots, and lets runs begin that take none.
 func (q *Queue) dispatch() {
-	for p := q.next(); p != nil; p = q.next() {
-		q.grant(p)
+	for p, m := q.next(); p != nil; p, m = q.next() {
+		q.grant(p, m)
 	}
 }
 
 // inARow is how many slots may be passed on within a unit before the other units of its team have their turn.
 const inARow = 16
 
-// next takes the permit that is served next out of the queue: first of the runs that
-// had a slot before, then of the teams in turn. It is nil when nobody may run.
-func (q *Queue) next() *Permit {
-	for _, p := range q.resuming {
-		if q.free > 0 && p.line.unit.mayResume() && q.mayHold(p.line) {
-			q.resuming = remove(q.resuming, p)
-			return p
+// next takes the permit that is served next out of the queue, and the machine where: first of the runs that
+// had a slot before, which are where they were, then of the teams in turn. It is nil when nobody may run.
+func (q *Queue) next() (*Permit, *machine) {
+	for _, m := range q.machines {
+		for _, p := range m.back {
+			if m.free() > 0 && p.line.unit.mayResume() && q.mayHold(p.line) {
+				m.back = remove(m.back, p)
+				return p, m
+			}
 		}
 	}
 	if q.closed {
-		return nil
+		return nil, nil
 	}
 	for _, t := range q.turn {
-		if p := q.nextOf(t); p != nil {
-			return p
+		if p, m := q.nextOf(t); p != nil {
+			return p, m
 		}
 	}
-	return nil
+	return nil, nil
 }
 
 // nextOf is next for the runs of a team that have not begun: those of the unit to which a slot is passed on, then of
 // the units in turn.
-func (q *Queue) nextOf(t *team) *Permit {
-	if l := q.heir; l != nil && l.team == t && len(l.waiting) > 0 && q.passed < inARow && q.mayBegin(l) {
+func (q *Queue) nextOf(t *team) (*Permit, *machine) {
+	if l, m := q.inherits(t); l != nil {
 		q.heir = nil
-		q.passed++
-		return q.take(l)
+		m.handed++
+		return q.take(l), m
 	}
 	for _, l := range t.turn {
-		if q.mayBegin(l) {
+		if !l.unit.mayRun() {
+			continue
+		}
+		if m := q.choose(l, nil); m != nil {
 			p := q.take(l)
 			if !p.slotless {
-				q.passed = 0
+				m.handed = 0
 			}
-			return p
+			return p, m
 		}
 	}
-	return nil
+	return nil, nil
 }
 
-// mayBegin reports whether the first run of a line may.
-func (q *Queue) mayBegin(l *line) bool { return l.unit.mayRun() && q.hasSlot(l) && q.admits(l) }
-
-// hasSlot reports whether there is a slot for the first run of a line, or it needs none.
-func (q *Queue) hasSlot(l *line) bool {
-	return l.waiting[0].slotless || q.free > 0 && q.mayHold(l)
+// inherits returns the line of a team to which a slot is passed on, and whose first run may begin with it.
+func (q *Queue) inherits(t *team) (*line, *machine) {
+	if q.heir == nil {
+		return nil, nil
+	}
+	l, m := q.heir.line, q.heir.machine
+	if l.team == t && len(l.waiting) > 0 && m != nil && m.handed < inARow && l.unit.mayRun() && q.choose(l, m) != nil {
+		return l, m
+	}
+	return nil, nil
 }
 
 // take returns the first permit of a line. If more of its runs wait, the line goes behind the others of its team, and
@@ -272,22 +289,21 @@ func (q *Queue) take(l *line) *Permit {
 	return p
 }
 
-func (q *Queue) grant(p *Permit) {
+func (q *Queue) grant(p *Permit, m *machine) {
+	p.machine = m
 	if !p.slotless {
-		q.free--
-		q.running++
+		m.running++
 		p.count(1, 0)
 	}
 	p.line.unit.running++
 	p.state = granted
-	q.memory.take(p)
+	p.take()
 	close(p.granted)
 }
 
 func (q *Queue) vacate(p *Permit) {
 	if !p.slotless {
-		q.free++
-		q.running--
+		p.machine.running--
 		p.count(-1, 0)
 	}
 	p.line.unit.running--
@@ -295,9 +311,9 @@ func (q *Queue) vacate(p *Permit) {
 
 // withdraw takes a waiting permit out of the queue.
 func (q *Queue) withdraw(p *Permit) {
-	q.resuming = remove(q.resuming, p)
 	l, t := p.line, p.line.team
-	if !slices.Contains(l.waiting, p) { // it had a slot before
+	if p.machine != nil { // it had a slot before
+		p.machine.back = remove(p.machine.back, p)
 		return
 	}
 	l.waiting = remove(l.waiting, p)

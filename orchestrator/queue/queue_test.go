@@ -230,8 +230,8 @@ func TestQueueRefusesWhatItCanNotHold(t *testing.T) {
 	for _, permit := range permits {
 		permit.Leave()
 	}
-	if len(q.units) != 0 || q.free != 1 {
-		t.Errorf("left: %v, %d free", q.units, q.free)
+	if len(q.units) != 0 || q.machines[0].free() != 1 {
+		t.Errorf("left: %v, %d free", q.units, q.machines[0].free())
 	}
 }
 
@@ -249,8 +249,8 @@ func TestQueueWaitEndsWithItsContext(t *testing.T) {
 			if err := permit.Wait(ctx); !errors.Is(err, why) {
 				t.Fatalf("wait with %d slots: %v", slots, err)
 			}
-			if running, waiting := q.Counts(); len(waiting) != 0 || running != 0 || q.free != slots {
-				t.Fatalf("of %d slots %d are free, %d run, still waiting: %v", slots, q.free, running, waiting)
+			if running, waiting := q.Counts(); len(waiting) != 0 || running != 0 || q.machines[0].free() != slots {
+				t.Fatalf("of %d slots %d are free, %d run, still waiting: %v", slots, q.machines[0].free(), running, waiting)
 			}
 		}
 	}
@@ -285,7 +285,7 @@ func TestQueueUnderLoad(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if slices.Contains([]int{q.running, len(q.units), len(q.turn)}, 1) || q.free != 4 {
-		t.Errorf("left: %d running, %v, %d free", q.running, q.units, q.free)
+	if slices.Contains([]int{q.machines[0].running, len(q.units), len(q.turn)}, 1) || q.machines[0].free() != 4 {
+		t.Errorf("left: %d running, %v, %d free", q.machines[0].running, q.units, q.machines[0].free())
 	}
 }

@@ -1,0 +1,155 @@
+package queue
+
+import "slices"
+
+// Machine is where runs have their slots: the server itself, or one that works for it.
+type Machine struct {
+	Slots  int
+	Memory int64    // that all its runs may take together, in bytes; 0 is no bound
+	Labels []string // what it has that not all have
+	Closed bool     // no run begins there any more; those that gave up their slot for a while get one again
+}
+
+// Local is the name of the server's own machine, which is always there.
+const Local = ""
+
+// machine is a Machine with what its runs take. Its fields are read and set with the queue's lock held.
+type machine struct {
+	Machine
+	name    string
+	running int       // runs that hold a slot
+	used    int64     // memory of those that have begun: with a slot, or without one for a while
+	handed  int       // slots that were passed on here since a unit had its turn
+	back    []*Permit // runs that gave up their slot for a while, and want one again; they come before all
+}
+
+func (m *machine) free() int { return m.Slots - m.running }
+
+// takes reports whether a run may begin here at all.
+func (m *machine) takes(p *Permit) bool {
+	lacks := func(need string) bool { return !slices.Contains(m.Labels, need) }
+	return !m.Closed && !slices.ContainsFunc(p.needs, lacks)
+}
+
+// fits reports whether there is memory for a run. Where every run that has begun waits for its calls, none of them
+// would ever end by waiting, and so the next one begins beyond the bound.
+func (m *machine) fits(p *Permit) bool {
+	return m.Memory == 0 || p.bytes == 0 || m.used+p.bytes <= m.Memory || m.running == 0
+}
+
+// SetMachine adds a machine, or changes it. What goes on there goes on.
+func (q *Queue) SetMachine(name string, as Machine) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	m := q.machines.named(name)
+	if m == nil {
+		m = &machine{name: name}
+		q.machines = append(q.machines, m)
+	}
+	m.Machine = as
+	q.dispatch()
+}
+
+// RemoveMachine has no run begin or go on at a machine. Whoever leads those that are there ends them.
+func (q *Queue) RemoveMachine(name string) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.machines = slices.DeleteFunc(q.machines, func(m *machine) bool { return m.name == name && name != Local })
+	q.dispatch()
+}
+
+// SetMemory bounds the bytes that all runs at the server itself may take together; 0 is no bound.
+func (q *Queue) SetMemory(bytes int64) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.machines[0].Memory = bytes
+	q.dispatch()
+}
+
+// Memory returns the bound of the server itself, 0 for none, and how much of it runs take.
+func (q *Queue) Memory() (total, used int64) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.machines[0].Memory, q.machines[0].used
+}
+
+// machines are those of a queue, the server's own first. Its methods are called with the queue's lock held.
+type machines []*machine
+
+// named returns a machine; nil: there is none of that name.
+func (all machines) named(name string) *machine {
+	if at := slices.IndexFunc(all, func(m *machine) bool { return m.name == name }); at >= 0 {
+		return all[at]
+	}
+	return nil
+}
+
+// running returns how many runs hold a slot.
+func (all machines) running() (n int) {
+	for _, m := range all {
+		n += m.running
+	}
+	return n
+}
+
+// slots returns how many slots there are of machines that take a run.
+func (all machines) slots(p *Permit) (n int) {
+	for _, m := range all {
+		if m.takes(p) {
+			n += m.Slots
+		}
+	}
+	return n
+}
+
+// take reports whether a machine takes a run at all.
+func (all machines) take(p *Permit) bool {
+	return slices.ContainsFunc(all, func(m *machine) bool { return m.takes(p) })
+}
+
+// have reports whether a machine that takes a run has a slot.
+func (all machines) have(p *Permit) bool {
+	return slices.ContainsFunc(all, func(m *machine) bool { return m.free() > 0 && m.takes(p) })
+}
+
+// fit reports whether there is memory for a run on a machine that has a slot for it.
+func (all machines) fit(p *Permit) bool {
+	return slices.ContainsFunc(all, func(m *machine) bool { return m.free() > 0 && m.takes(p) && m.fits(p) })
+}
+
+// choose returns the machine on which the first run of a line begins now; nil: it doesn't. Of those that it may have,
+// it is the one that the run ranks highest, then that with the most free slots. With a given machine it is that or
+// none. It is called with the lock held.
+func (q *Queue) choose(l *line, given *machine) (best *machine) {
+	p, crowded := l.waiting[0], false
+	if p.slotless {
+		return q.machines[0]
+	}
+	if !q.mayHold(l) {
+		return nil
+	}
+	for _, m := range q.machines {
+		if m.free() <= 0 || !m.takes(p) || given != nil && m != given {
+			continue
+		}
+		if !m.fits(p) {
+			crowded = true
+			continue
+		}
+		if !q.patience.keeps(q, m, p) && (best == nil || p.prefers(m, best)) {
+			best = m
+		}
+	}
+	q.patience.note(p, best != nil, crowded)
+	return best
+}
+
+// prefers reports whether a run rather begins at a machine than at another one.
+func (p *Permit) prefers(m, other *machine) bool {
+	if p.rank != nil {
+		if a, b := p.rank(m.name), p.rank(other.name); a != b {
+			return a > b
+		}
+	}
+	return m.free() > other.free()
+}
