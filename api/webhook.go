@@ -11,6 +11,12 @@ type WebhookRequest struct {
 	Events []string `json:"events,omitempty"` // of WebhookEvents; none: all
 }
 
+// WebhookRotation asks a server to give a webhook another secret.
+type WebhookRotation struct {
+	Secret string `json:"secret,omitempty"` // as of WebhookRequest
+	Grace  string `json:"grace,omitempty"`  // how long the one before signs along: "1h", "0" for not at all; "" is "1h"
+}
+
 // The types of the events of which webhooks tell.
 const (
 	WebhookRunCompleted     = "run.completed"

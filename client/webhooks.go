@@ -35,6 +35,13 @@ func (c Webhooks) Delete(ctx context.Context, id string) error {
 	return err
 }
 
+// Rotate gives a webhook another secret, which what it returns has: it can't be read again.
+func (c Webhooks) Rotate(ctx context.Context, id string, asked api.WebhookRotation) (api.Webhook, error) {
+	r := toWebhook(http.MethodPost, id, "rotate").with(asked)
+	r.once = true
+	return got[api.Webhook](ctx, c.conn, r)
+}
+
 // Test has the server make a request to the receiver now, and returns what became of it.
 func (c Webhooks) Test(ctx context.Context, id string) (api.WebhookTest, error) {
 	r := toWebhook(http.MethodPost, id, "test").unhurried()

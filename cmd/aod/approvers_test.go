@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -186,6 +187,11 @@ func TestAnApproverOfAnotherTeamSeesTheQuestionAlone(t *testing.T) {
 			t.Errorf("cfo is told of it by %s: %s", query, told)
 		}
 	}
+	for who, want := range map[string]string{"cfo": "question " + q.ID, "bob": ""} {
+		if told := w.hearsOf(who, q.Run); told != want {
+			t.Errorf("the news tell %s of %q", who, told)
+		}
+	}
 	for _, path := range []string{at, at + "/files/report.txt"} {
 		if status, answer := w.asks("bob", http.MethodGet, path, ""); status != 404 {
 			t.Errorf("bob: %s is %d %s", path, status, answer)
@@ -202,6 +208,33 @@ func TestAnApproverOfAnotherTeamSeesTheQuestionAlone(t *testing.T) {
 			t.Errorf("of %s's are %+v", who, list)
 		}
 	}
+}
+
+// hearsOf returns the things of a run of which the news tell the token of a name, up to a run of its own.
+func (w *walled) hearsOf(name, run string) string {
+	w.Helper()
+	stream := w.begins(name, http.MethodGet, "/v1/events?after=0", "")
+	defer stream.Body.Close()
+	var things []string
+	mark := w.begun(name, "x")
+	for lines := bufio.NewScanner(stream.Body); lines.Scan(); {
+		data, is := strings.CutPrefix(lines.Text(), "data: ")
+		var one api.News
+		if !is || json.Unmarshal([]byte(data), &one) != nil {
+			continue
+		}
+		if one.ID == mark {
+			return strings.Join(things, ", ")
+		}
+		if strings.Contains(data, run) && !slices.Contains(things, string(one.Noun)+" "+one.ID) {
+			things = append(things, string(one.Noun)+" "+one.ID)
+		}
+		if one.Noun == api.NewsQuestion && one.Root != "" {
+			w.Errorf("%s is told of the tree %s", name, one.Root)
+		}
+	}
+	w.Fatal("the news ended")
+	return ""
 }
 
 // The scope approve has the questions of its team, and nothing else.

@@ -183,8 +183,20 @@ func TestCursorsOfOthersLeadToTheOwn(t *testing.T) {
 	tasks := wants[struct{ NextPageToken string }](w, http.StatusOK, "a", http.MethodGet, "/a2a/writer/tasks?pageSize=1", "").NextPageToken
 	paths := []string{"/v1/runs?cursor=" + *next, "/v1/runs?limit=1&cursor=" + *next, "/a2a/writer/tasks?pageToken=" + tasks}
 	for _, list := range []string{"sessions", "schedules", "questions"} {
-		for after := range 20 {
-			paths = append(paths, fmt.Sprintf("/v1/%s?limit=1&after=%d", list, after))
+		places := 0
+		for next := new(int64); next != nil; places++ {
+			next = wants[struct{ Next *int64 }](w, http.StatusOK, "a", http.MethodGet, fmt.Sprintf("/v1/%s?limit=1&after=%d", list, *next), "").Next
+			if next != nil {
+				paths = append(paths, fmt.Sprintf("/v1/%s?limit=1&after=%d", list, *next))
+			}
+		}
+		if places < 2 {
+			t.Errorf("a has %d places in its %s", places, list)
+		}
+		for raw := range 20 { // of which one in 4096 may be taken for a place
+			if code, answer := w.asks("b", http.MethodGet, fmt.Sprintf("/v1/%s?after=%d", list, raw+1), ""); strings.Contains(answer, `"id":"`) {
+				t.Errorf("%s after the number %d: %d %s", list, raw+1, code, answer)
+			}
 		}
 	}
 	for _, path := range paths {

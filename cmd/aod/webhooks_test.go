@@ -56,9 +56,16 @@ func TestWebhooksByCommand(t *testing.T) {
 	if code, stdout, _ := command(t, t.Context(), "webhook", "test", second.ID, "--json"); code != 1 || !strings.HasPrefix(stdout, `{"outcome":"refused","status":500,`) {
 		t.Errorf("%d %s", code, stdout)
 	}
+	fresh, said := w.says("webhook", "rotate", second.ID, "--grace", "10m")
+	if !strings.HasPrefix(fresh, "whsec_") || fresh == secret || !strings.Contains(said, "rotated the webhook "+second.ID) {
+		t.Errorf("%q, %q", fresh, said)
+	}
+	if back, _ := w.says("webhook", "rotate", second.ID, "--secret-file", file); back != secret {
+		t.Errorf("%q, want %q", back, secret)
+	}
 	_, _ = w.says("webhook", "rm", second.ID)
 	for _, wrong := range [][]string{
-		{"add"}, {"add", "http://127.0.0.1/x"}, {"add", url, "--event", "x"}, {"add", url, "--secret-file", "/nowhere"}, {"rm", second.ID}, {"rm", "../x"}, {"test"},
+		{"add"}, {"add", "http://127.0.0.1/x"}, {"add", url, "--event", "x"}, {"add", url, "--secret-file", "/nowhere"}, {"rm", second.ID}, {"rm", "../x"}, {"test"}, {"rotate"}, {"rotate", second.ID}, {"rotate", second.ID, "--secret-file", "/nowhere"},
 	} {
 		if code, stdout, stderr := command(t, t.Context(), append([]string{"webhook"}, wrong...)...); code != 2 || stdout != "" {
 			t.Errorf("%q: code %d, %q, %s", wrong, code, stdout, stderr)

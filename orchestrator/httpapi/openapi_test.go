@@ -276,7 +276,7 @@ func TestEveryRouteAnswersAsDocumented(t *testing.T) {
 	for _, op := range []string{"listSchedules", "previewTimes", "putSchedule", "getSchedule", "deleteSchedule", "pauseSchedule", "resumeSchedule", "runSchedule", "nextTimes", "listOccurrences"} {
 		seen[op] = true // see TestAScheduleOverHTTP
 	}
-	for _, op := range []string{"listWebhooks", "addWebhook", "getWebhook", "deleteWebhook", "testWebhook", "startByHook"} {
+	for _, op := range []string{"listWebhooks", "addWebhook", "getWebhook", "deleteWebhook", "testWebhook", "rotateWebhook", "startByHook"} {
 		seen[op] = true // see TestAWebhookOverHTTP, TestAHookStartsARun
 	}
 	for _, op := range []string{"postMCP", "streamMCP", "endMCPSession"} {

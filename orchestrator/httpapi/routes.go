@@ -205,6 +205,7 @@ func (h handlers) ofWebhooks() []route {
 		{http.MethodPost, "/v1/webhooks", access.Run, h.webhooks.add, 0},
 		{http.MethodGet, "/v1/webhooks/:id", access.Read, one(webhookID, h.webhooks.get), 0},
 		{http.MethodDelete, "/v1/webhooks/:id", access.Run, about(webhookID, h.webhooks.remove), 0},
+		{http.MethodPost, "/v1/webhooks/:id/rotate", access.Run, about(webhookID, h.webhooks.rotate), 0},
 		{http.MethodPost, "/v1/webhooks/:id/test", access.Run, one(webhookID, h.webhooks.test), slow},
 		{http.MethodPost, "/v1/hooks/:name", public, h.hooks.start, open},
 	}

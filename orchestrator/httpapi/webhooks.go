@@ -45,6 +45,23 @@ func (h webhookHandlers) add(c echo.Context) error {
 	return stored(c, "/v1/webhooks/"+made.ID, made, true, err)
 }
 
+// rotate gives a webhook another secret. A request without a body has one made, and the usual grace.
+func (h webhookHandlers) rotate(c echo.Context, id string) error {
+	var asked api.WebhookRotation
+	if c.Request().ContentLength != 0 {
+		err := readObject(c, httpwire.SmallBody, member{"secret", &asked.Secret}, member{"grace", &asked.Grace})
+		if err != nil {
+			return err
+		}
+	}
+	made, err := h.feature().Rotate(c.Request().Context(), id, asked)
+	if err != nil {
+		return err
+	}
+	c.Response().Header().Set(echo.HeaderCacheControl, "no-store")
+	return reply(c, http.StatusOK, made)
+}
+
 func (h webhookHandlers) list(ctx context.Context, _ string, before int64, limit int) (api.WebhookPage, error) {
 	return h.feature().List(ctx, before, limit)
 }

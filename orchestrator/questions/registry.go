@@ -148,6 +148,16 @@ func (g *Registry) Get(ctx context.Context, id string) (api.Question, error) {
 	return shown(ctx, row)
 }
 
+// Approves reports whether a question names the client of ctx as an approver. Of one that can't be read it doesn't.
+func (g *Registry) Approves(ctx context.Context, id string) bool {
+	row, err := g.opts.Questions.Get(ctx, id)
+	if err != nil {
+		return false
+	}
+	approvers, err := approversOf(row)
+	return err == nil && access.IsApprover(ctx, approvers)
+}
+
 // row returns what is stored of a question of a run that the client of ctx may know of.
 func (g *Registry) row(ctx context.Context, id string) (store.Question, error) {
 	row, err := g.opts.Questions.Get(ctx, id)

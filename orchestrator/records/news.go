@@ -19,6 +19,7 @@ type News struct {
 	feed      *store.Feed
 	list      func(ctx context.Context, after int64, limit int) ([]store.FeedRow, bool, error)
 	shown     ShownUnit
+	approves  Approves
 	followers atomic.Int64
 
 	// What was read last, without a gap, so that all who follow read it once.
@@ -32,9 +33,12 @@ type News struct {
 // operator's.
 type ShownUnit func(ctx context.Context, name, team string) bool
 
+// Approves reports whether a question of an id names the client of ctx as an approver.
+type Approves func(ctx context.Context, question string) bool
+
 // NewNews returns the News of a feed.
-func NewNews(feed *store.Feed, shown ShownUnit) *News {
-	return &News{feed: feed, list: feed.List, shown: shown}
+func NewNews(feed *store.Feed, shown ShownUnit, approves Approves) *News {
+	return &News{feed: feed, list: feed.List, shown: shown, approves: approves}
 }
 
 const (
@@ -159,7 +163,7 @@ func (n *News) keep(rows []store.FeedRow) {
 
 // teller tells one follower.
 type teller struct {
-	seen func(store.FeedRow) bool
+	seen func(store.FeedRow) (one api.News, seen bool)
 	hand func(api.News) bool // reports whether more is wanted
 	at   int64               // what the follower has, or doesn't want
 	told int64               // the number that it was told last
@@ -178,9 +182,9 @@ func (t *teller) begin(ctx context.Context, n *News, noun api.NewsNoun) (more bo
 func (t *teller) tell(rows []store.FeedRow) bool {
 	for _, row := range rows {
 		t.at = row.Seq
-		one := newsOf(row)
+		one, seen := t.seen(row)
 		switch {
-		case t.seen(row):
+		case seen:
 		case t.at-t.told >= passedOver:
 			one = api.News{Seq: t.at, Noun: api.NewsCursor}
 		default:
@@ -194,19 +198,26 @@ func (t *teller) tell(rows []store.FeedRow) bool {
 	return true
 }
 
-// selection is what the client of a context may know of, and wants.
-func (n *News) selection(ctx context.Context, f api.NewsFilter) func(store.FeedRow) bool {
-	return func(row store.FeedRow) bool {
+// selection is what the client of a context may know of, and wants. To an approver who sees nothing of the run a
+// question is of no tree.
+func (n *News) selection(ctx context.Context, f api.NewsFilter) func(store.FeedRow) (api.News, bool) {
+	return func(row store.FeedRow) (one api.News, seen bool) {
 		noun := api.NewsNoun(row.Noun)
 		switch {
 		case len(f.Nouns) > 0 && !slices.Contains(f.Nouns, noun), f.Root != "" && row.Root != f.Root:
-			return false
+			return one, false
 		case f.Roots && noun == api.NewsRun && row.Parent != "":
-			return false
+			return one, false
 		case noun == api.NewsUnit:
-			return n.shown(ctx, row.ID, row.Team)
+			return newsOf(row), n.shown(ctx, row.ID, row.Team)
+		case access.Sees(ctx, access.Owner{Team: row.Team, By: row.MadeBy}):
+			return newsOf(row), true
+		case noun != api.NewsQuestion || f.Root != "" || !n.approves(ctx, row.ID):
+			return one, false
 		}
-		return access.Sees(ctx, access.Owner{Team: row.Team, By: row.MadeBy})
+		one = newsOf(row)
+		one.Root = ""
+		return one, true
 	}
 }
 

@@ -106,14 +106,14 @@ func TestOfAThousandRunsEveryLastStateIsToldOverARestart(t *testing.T) {
 		}
 		all.Wait()
 	}
-	following := f.begin(t, NewNews(st.Feed, everyUnit))
+	following := f.begin(t, NewNews(st.Feed, everyUnit, nobody))
 	write(st, 0, 1)
 	if err := st.Close(); err != nil { // what the follower hasn't read by now, the next process tells
 		t.Fatal(err)
 	}
 	<-following
 	st = openStore(t, path)
-	following = f.begin(t, NewNews(st.Feed, everyUnit))
+	following = f.begin(t, NewNews(st.Feed, everyUnit, nobody))
 	write(st, 1, 3)
 	testkit.Eventually(t, "all is told", func() bool { return f.completed.Load() == runs })
 	f.stop()
@@ -173,10 +173,13 @@ func (f *follower) connection(ctx context.Context, n *News) (again bool) {
 	return false
 }
 
+// nobody is an approver.
+func nobody(context.Context, string) bool { return false }
+
 func TestNewsAreThoseThatAreWanted(t *testing.T) {
 	t.Parallel()
 	st, ctx := newStore(t), trusted.Context(t)
-	n := NewNews(st.Feed, everyUnit)
+	n := NewNews(st.Feed, everyUnit, nobody)
 	called, others := row("called", api.Running), row("others", api.Running)
 	called.Root, called.Parent, others.MadeBy = "root", "root", "bob"
 	insertRun(t, st, row("root", api.Running))
@@ -221,8 +224,36 @@ func TestNewsAreThoseThatAreWanted(t *testing.T) {
 			t.Errorf("%s: %s", name, diff)
 		}
 	}
-	if unseen := n.selection(access.WithGrant(ctx, access.Grant{}), api.NewsFilter{}); unseen(store.FeedRow{Noun: "unit"}) {
+	unseen := n.selection(access.WithGrant(ctx, access.Grant{}), api.NewsFilter{})
+	if _, seen := unseen(store.FeedRow{Noun: "unit"}); seen {
 		t.Error("a client without a token is told of units")
+	}
+	n.approves = func(ctx context.Context, question string) bool {
+		return access.OwnerOf(ctx).By == "eve" && question == "q"
+	}
+	eve := access.WithGrant(ctx, access.Grant{Name: "eve", Scopes: []access.Scope{access.Run}})
+	for _, f := range []struct {
+		filter api.NewsFilter
+		want   []api.News
+	}{
+		{api.NewsFilter{}, []api.News{{Seq: 4, Noun: api.NewsQuestion, ID: "q", Unit: "u", Run: "called", State: "open"}}},
+		{api.NewsFilter{Root: "root"}, nil},
+		{api.NewsFilter{Nouns: []api.NewsNoun{api.NewsRun}}, nil},
+	} {
+		rows, _, err := n.after(ctx, 0, st.Feed.Changed())
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []api.News
+		(&teller{seen: n.selection(eve, f.filter), hand: func(one api.News) bool {
+			if one.Noun != api.NewsUnit {
+				got = append(got, one)
+			}
+			return true
+		}}).tell(rows)
+		if diff := cmp.Diff(f.want, got); diff != "" {
+			t.Errorf("an approver of another team, %+v: %s", f.filter, diff)
+		}
 	}
 	got := told(ctx, t, n, api.NewsFilter{Root: "root"}, 0, 3)
 	want := []api.News{
@@ -238,7 +269,7 @@ func TestNewsAreThoseThatAreWanted(t *testing.T) {
 func TestWhoFollowsFromNowOnIsToldWhereThatIs(t *testing.T) {
 	t.Parallel()
 	st := newStore(t)
-	n := NewNews(st.Feed, everyUnit)
+	n := NewNews(st.Feed, everyUnit, nobody)
 	if got := told(trusted.Context(t), t, n, api.NewsFilter{}, api.FromNow, 1); got[0].Noun != api.NewsCursor || got[0].Seq != 0 {
 		t.Errorf("of nothing it is told %+v", got)
 	}
@@ -276,7 +307,7 @@ func TestWhoFollowsFromNowOnIsToldWhereThatIs(t *testing.T) {
 func TestWhoMissedTooMuchIsToldToBeginAnew(t *testing.T) {
 	t.Parallel()
 	st := newStore(t)
-	n := NewNews(st.Feed, everyUnit)
+	n := NewNews(st.Feed, everyUnit, nobody)
 	insertRun(t, st, row("a", api.Idle))
 	for _, after := range []int64{2, 1 << 40} { // of another store, or of this one before it was restored
 		if got := told(trusted.Context(t), t, n, api.NewsFilter{}, after, 1); got[0] != (api.News{Seq: 1, Noun: api.NewsReset}) {
@@ -295,7 +326,7 @@ func TestWhoMissedTooMuchIsToldToBeginAnew(t *testing.T) {
 
 func TestWhoWantsLittleIsToldWhereOthersAre(t *testing.T) {
 	t.Parallel()
-	n := NewNews(newStore(t).Feed, everyUnit)
+	n := NewNews(newStore(t).Feed, everyUnit, nobody)
 	var rows []store.FeedRow
 	for i := range int64(2*passedOver + 1) {
 		rows = append(rows, store.FeedRow{Seq: i + 1, Noun: "unit"})
@@ -313,7 +344,7 @@ func TestAllWhoFollowShareWhatIsRead(t *testing.T) {
 	t.Parallel()
 	const followers, changes = 200, 50
 	st := newStore(t)
-	n := NewNews(st.Feed, everyUnit)
+	n := NewNews(st.Feed, everyUnit, nobody)
 	var reads atomic.Int64
 	n.list = func(ctx context.Context, after int64, limit int) ([]store.FeedRow, bool, error) {
 		reads.Add(1)
@@ -356,7 +387,7 @@ func TestAllWhoFollowShareWhatIsRead(t *testing.T) {
 
 func TestFollowingEndsWithItsContext(t *testing.T) {
 	t.Parallel()
-	n, why := NewNews(newStore(t).Feed, everyUnit), errors.New("enough")
+	n, why := NewNews(newStore(t).Feed, everyUnit, nobody), errors.New("enough")
 	ctx, cancel := context.WithCancelCause(trusted.Context(t))
 	defer cancel(nil)
 	for _, err := range n.Follow(ctx, api.NewsFilter{}, api.FromNow) {

@@ -30,11 +30,12 @@ requests that are signed (Standard Webhooks): in order by run, at least once, fo
 What is told are ids, names and states; the receiver asks the server for the rest.`,
 		Example: "  aod webhook add https://hooks.example.com/aod >hook.secret\n" +
 			"  aod webhook add https://hooks.example.com/aod --event run.failed,question.asked\n" +
-			"  aod webhook ls\n  aod webhook test 0198c0de-…\n  aod webhook rm 0198c0de-…",
+			"  aod webhook ls\n  aod webhook test 0198c0de-…\n  aod webhook rotate 0198c0de-… >hook.secret\n" +
+			"  aod webhook rm 0198c0de-…",
 		Args: cli.KnownCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(addCommand(env), listCommand(env), testCommand(env), removeCommand(env))
+	cmd.AddCommand(addCommand(env), listCommand(env), testCommand(env), rotateCommand(env), removeCommand(env))
 	return cmd
 }
 
@@ -55,13 +56,14 @@ of whsec_ and base64 of 24 to 64 bytes.`,
 		Example: "  aod webhook add https://hooks.example.com/aod >hook.secret\n" +
 			"  aod webhook add https://hooks.example.com/aod --event question.asked --secret-file hook.secret",
 		Args: cli.Exactly(1, "the URL of a receiver"),
-		RunE: cli.OnServer(env, func(ctx context.Context, server *client.Client, args []string) error {
+		RunE: cli.OnServer(env, func(ctx context.Context, server *client.Client, args []string) (err error) {
 			asked.URL = args[0]
-			made, err := add(ctx, server, asked, secretFile)
+			if asked.Secret, err = secretIn(secretFile); err != nil {
+				return err
+			}
+			made, err := server.Webhooks.Add(ctx, asked)
 			return cli.Show(env, made, err, asJSON, func(w api.Webhook) error {
-				env.Note("the webhook is %s; this is its secret:", w.ID)
-				env.Out.Line("%s", ui.Printable(w.Secret))
-				return nil
+				return tellSecret(env, w, "the webhook is")
 			})
 		}),
 	}
@@ -72,16 +74,50 @@ of whsec_ and base64 of 24 to 64 bytes.`,
 	return cmd
 }
 
-// add makes a webhook with the secret of a file; "": the server makes one.
-func add(
-	ctx context.Context, server *client.Client, asked api.WebhookRequest, secretFile string,
-) (made api.Webhook, err error) {
-	if secretFile != "" {
-		if asked.Secret, err = cli.ReadSmall(secretFile); err != nil {
-			return made, fault.Wrap(fault.Input, err, "the secret in %q can't be read", secretFile)
-		}
+// tellSecret prints the secret of a webhook, and says of which one it is.
+func tellSecret(env *cli.Env, w api.Webhook, what string) error {
+	env.Note("%s %s; this is its secret:", what, ui.Printable(w.ID))
+	env.Out.Line("%s", ui.Printable(w.Secret))
+	return nil
+}
+
+// secretIn returns the secret in a file; "" without one.
+func secretIn(file string) (secret string, err error) {
+	if file == "" {
+		return "", nil
 	}
-	return server.Webhooks.Add(ctx, asked)
+	if secret, err = cli.ReadSmall(file); err != nil {
+		return "", fault.Wrap(fault.Input, err, "the secret in %q can't be read", file)
+	}
+	return secret, nil
+}
+
+func rotateCommand(env *cli.Env) *cobra.Command {
+	var asked api.WebhookRotation
+	var secretFile string
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "rotate ID",
+		Short: "Give a webhook another secret and print it: it can't be read again",
+		Long: `Give a webhook another secret, which the server makes, or which --secret-file has. Until the
+grace is over each request has a signature by the one before, too: the receiver takes either.`,
+		Example: "  aod webhook rotate 0198c0de-… >hook.secret\n  aod webhook rotate 0198c0de-… --grace 0 >hook.secret",
+		Args:    cli.Exactly(1, "the id of a webhook"),
+		RunE: cli.OnServer(env, func(ctx context.Context, server *client.Client, args []string) (err error) {
+			if asked.Secret, err = secretIn(secretFile); err != nil {
+				return err
+			}
+			made, err := server.Webhooks.Rotate(ctx, args[0], asked)
+			return cli.Show(env, made, err, asJSON, func(w api.Webhook) error {
+				return tellSecret(env, w, "rotated the webhook")
+			})
+		}),
+		ValidArgsFunction: complete.First(env, idsOf(env), cobra.ShellCompDirectiveNoFileComp),
+	}
+	cmd.Flags().StringVar(&asked.Grace, "grace", "1h", "how long the one before signs along; 0 ends it at once")
+	cmd.Flags().StringVar(&secretFile, "secret-file", "", "the file of the secret by which requests are signed")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the webhook with its secret as a JSON object")
+	return cmd
 }
 
 func listCommand(env *cli.Env) *cobra.Command {

@@ -1,6 +1,7 @@
 package webhooks
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"path/filepath"
@@ -67,9 +68,8 @@ func (f *Feature) Add(ctx context.Context, r api.WebhookRequest) (api.Webhook, e
 	}
 	f.changing.Lock()
 	defer f.changing.Unlock()
-	if err := f.secrets.Set(fileOf(row.ID), strings.NewReader(secret)); err != nil {
-		return api.Webhook{}, fault.Wrap(fault.Unavailable, err, "the secret of the webhook can't be stored").
-			WithHint("the server's log has the reason; try again later")
+	if err := f.keep(row.ID, secret); err != nil {
+		return api.Webhook{}, err
 	}
 	stored, err := f.store.Webhooks.Add(audited(ctx, "add", row), row)
 	if err != nil {
@@ -115,6 +115,48 @@ func (f *Feature) asked(ctx context.Context, r api.WebhookRequest) (row store.We
 		ID: id, Team: owner.Team, MadeBy: owner.By, OnlyBy: reach.By, Run: r.Run, URL: to.URL, Host: to.Host,
 		Events: events, CreatedAt: time.Now().UTC(),
 	}, secret, err
+}
+
+// Rotate gives a webhook another secret, which is in what it returns, and nowhere else again. The one before signs
+// along until the grace is over. The errors are those of Add, and NotFound for a webhook that isn't there.
+func (f *Feature) Rotate(ctx context.Context, id string, r api.WebhookRotation) (api.Webhook, error) {
+	row, err := f.known(ctx, id)
+	if err != nil {
+		return api.Webhook{}, err
+	}
+	if err := f.gate.Admits(ctx); err != nil {
+		return api.Webhook{}, err
+	}
+	grace, err := access.ParseGrace(r.Grace)
+	if err != nil {
+		return api.Webhook{}, err
+	}
+	secret := cmp.Or(r.Secret, newSecret())
+	if _, err := ParseSecret(secret); err != nil {
+		return api.Webhook{}, err
+	}
+	f.changing.Lock()
+	defer f.changing.Unlock()
+	kept, err := f.secrets.Read(fileOf(id))
+	if err != nil && !fault.Is(err, fault.NotFound) {
+		return api.Webhook{}, errUnreadable(err)
+	}
+	if err := f.keep(id, rotated(secret, string(kept), time.Now(), grace)); err != nil {
+		return api.Webhook{}, err
+	}
+	f.logger.Info("secret of a webhook rotated", "webhook", id)
+	made := shown(row)
+	made.Secret = secret
+	return made, f.store.Audits.Did(ctx, store.Audited{Team: row.Team, Verb: "rotate", Noun: noun, Object: id})
+}
+
+// keep keeps the secrets of a webhook.
+func (f *Feature) keep(id, secrets string) error {
+	if err := f.secrets.Set(fileOf(id), strings.NewReader(secrets)); err != nil {
+		return fault.Wrap(fault.Unavailable, err, "the secret of the webhook can't be stored").
+			WithHint("the server's log has the reason; try again later")
+	}
+	return nil
 }
 
 // eventsOf are the types of which a webhook is to tell, in their order.
@@ -249,18 +291,22 @@ func (f *Feature) RemoveStrays(ctx context.Context) error {
 	return nil
 }
 
-// keyOf returns the key of a webhook. One without its secret, as after a restore elsewhere, can't be made again.
-func (f *Feature) keyOf(id string) (Key, error) {
-	secret, err := f.secrets.Read(fileOf(id))
+// keysFor returns the keys that sign what a webhook says now.
+func (f *Feature) keysFor(id string) ([]Key, error) {
+	kept, err := f.secrets.Read(fileOf(id))
 	if fault.Is(err, fault.NotFound) {
-		return Key{}, fault.New(fault.Conflict, "the webhook has lost its secret, which no backup has").
-			WithHint("remove it, and make another one")
+		return nil, fault.New(fault.Conflict, "the webhook has lost its secret, which no backup has").
+			WithHint("`aod webhook rotate %s` gives it another one", id)
 	}
 	if err != nil {
-		return Key{}, fault.Wrap(fault.Unavailable, err, "the secret of the webhook can't be read").
-			WithHint("its file in the server's data directory has to be readable for the server alone")
+		return nil, errUnreadable(err)
 	}
-	return ParseSecret(string(secret))
+	return keysOf(string(kept), time.Now())
+}
+
+func errUnreadable(err error) error {
+	return fault.Wrap(fault.Unavailable, err, "the secret of the webhook can't be read").
+		WithHint("its file in the server's data directory has to be readable for the server alone")
 }
 
 const (

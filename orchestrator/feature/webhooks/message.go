@@ -60,12 +60,12 @@ func (f *Feature) compose(ctx context.Context, d pushes.Delivery) (pushes.Messag
 
 // message signs what a webhook says.
 func (f *Feature) message(webhook, id string, b body) (pushes.Message, error) {
-	key, err := f.keyOf(webhook)
+	keys, err := f.keysFor(webhook)
 	if err != nil {
 		return pushes.Message{}, err
 	}
 	raw, err := json.Marshal(b)
-	return pushes.Message{Body: raw, Kind: "application/json", Header: key.signed(id, time.Now(), raw)}, err
+	return pushes.Message{Body: raw, Kind: "application/json", Header: signed(keys, id, time.Now(), raw)}, err
 }
 
 func (f *Feature) dataOf(ctx context.Context, d pushes.Delivery) (any, error) {

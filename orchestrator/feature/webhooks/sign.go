@@ -64,10 +64,14 @@ func (k Key) sign(id, timestamp string, body []byte) string {
 	return scheme + base64.StdEncoding.EncodeToString(mac.Sum(nil))
 }
 
-// signed are the headers of a message that is sent at a time.
-func (k Key) signed(id string, at time.Time, body []byte) http.Header {
+// signed are the headers of a message that is sent at a time, with a signature by each of the keys.
+func signed(keys []Key, id string, at time.Time, body []byte) http.Header {
 	timestamp := strconv.FormatInt(at.Unix(), 10)
+	var signatures []string
+	for _, k := range keys {
+		signatures = append(signatures, k.sign(id, timestamp, body))
+	}
 	return http.Header{
-		headerID: {id}, headerTimestamp: {timestamp}, headerSignature: {k.sign(id, timestamp, body)},
+		headerID: {id}, headerTimestamp: {timestamp}, headerSignature: {strings.Join(signatures, " ")},
 	}
 }

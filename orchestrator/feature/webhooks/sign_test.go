@@ -30,7 +30,7 @@ func vectorKey(t testing.TB) Key {
 
 func TestTheVectorOfTheSpecification(t *testing.T) {
 	t.Parallel()
-	header := vectorKey(t).signed(vectorID, time.Unix(1614265330, 999), []byte(vectorBody))
+	header := signed([]Key{vectorKey(t)}, vectorID, time.Unix(1614265330, 999), []byte(vectorBody))
 	if header.Get("webhook-signature") != vectorSignature || header.Get("webhook-id") != vectorID || header.Get("webhook-timestamp") != "1614265330" {
 		t.Errorf("%v", header)
 	}
