@@ -243,6 +243,9 @@ func TestADatabaseOfVersionTenOpens(t *testing.T) {
 	if diff := cmp.Diff(Totals{Runs: 2, Unfinished: 1, DiskBytes: 10}, totals); diff != "" {
 		t.Error(diff)
 	}
+	if bytes, err := s.Runs.BytesBy(t.Context(), "ci"); bytes != 3 || err != nil {
+		t.Errorf("those of a token take %d, %v", bytes, err)
+	}
 	open, err := s.Runs.Unfinished(t.Context())
 	must(t, err)
 	if len(open) != 1 || open[0].ID != "r2" {
