@@ -108,12 +108,49 @@ func TestSomebodySignsInByCommand(t *testing.T) {
 		t.Error("AOD_TOKEN doesn't come first")
 	}
 	t.Setenv("AOD_TOKEN", "")
-	l.says("logout")
+	if good := l.at.Refreshes(); good != 1 {
+		t.Errorf("%d refresh tokens are good", good)
+	}
+	if _, told := l.says("logout"); told != "" || l.at.Refreshes() != 0 {
+		t.Errorf("%d refresh tokens are good still: %s", l.at.Refreshes(), told)
+	}
 	if shown, _ = l.says("whoami"); strings.Contains(shown, "user:ada") { // the server's own, of the data directory
 		t.Errorf("after that: %s", shown)
 	}
 	if _, told := l.says("logout"); !strings.Contains(told, "nobody was signed in") {
 		t.Error(told)
+	}
+}
+
+// A sign-in is forgotten here, also where the issuer isn't there, or takes nothing back.
+func TestALogoutNeedsNoIssuer(t *testing.T) {
+	for what, c := range map[string]struct {
+		change func(*issuertest.Issuer)
+		told   string
+	}{
+		"is down":             {func(at *issuertest.Issuer) { at.Down = true }, "the issuer wasn't told"},
+		"takes nothing back":  {func(at *issuertest.Issuer) { at.Says["revocation_endpoint"] = "" }, ""},
+		"has it go elsewhere": {func(at *issuertest.Issuer) { at.Says["revocation_endpoint"] = "http://issuer.example/revoke" }, "the issuer wasn't told"},
+	} {
+		t.Run(what, func(t *testing.T) {
+			l := newLogin(t)
+			if code, told := l.logsIn(l.follows); code != 0 {
+				t.Fatal(told)
+			}
+			path, _ := l.file()
+			l.at.Lock()
+			if l.at.Says == nil {
+				l.at.Says = map[string]any{}
+			}
+			c.change(l.at)
+			l.at.Unlock()
+			if _, told := l.says("logout"); !strings.Contains(told, c.told) || (told == "") != (c.told == "") {
+				t.Errorf("it is told %q", told)
+			}
+			if _, err := os.Stat(path); !os.IsNotExist(err) {
+				t.Errorf("the sign-in is there: %v", err)
+			}
+		})
 	}
 }
 

@@ -7,6 +7,8 @@ import (
 	"encoding/base64"
 	"errors"
 	"net/http"
+	"net/url"
+	"strings"
 	"time"
 
 	"golang.org/x/oauth2"
@@ -22,7 +24,8 @@ const offline = "offline_access"
 type Door struct {
 	config oauth2.Config
 	client *http.Client
-	lasts  bool // a refresh token is wanted
+	revoke string // where tokens are given back; "": nowhere
+	lasts  bool   // a refresh token is wanted
 }
 
 // maxInterval is how many seconds pass at most before it is asked again whether somebody has signed in.
@@ -51,7 +54,7 @@ func newDoor(client *http.Client, says Says, config oauth2.Config) *Door {
 	if config.ClientSecret == "" { // who has none says so, and not by an empty one
 		config.Endpoint.AuthStyle = oauth2.AuthStyleInParams
 	}
-	return &Door{config: config, client: client}
+	return &Door{config: config, client: client, revoke: says.Revoke}
 }
 
 // Close lets go of the connections to the issuer.
@@ -110,6 +113,31 @@ func (d *Door) Redeem(ctx context.Context, code string, v Visit) (Tokens, error)
 func (d *Door) Refresh(ctx context.Context, refresh string) (Tokens, error) {
 	given, err := d.config.TokenSource(d.in(ctx), &oauth2.Token{RefreshToken: refresh}).Token()
 	return tokensOf(given, err)
+}
+
+// Revoke has the issuer take a refresh token no more (RFC 7009), if that is something it does. The error is an
+// Unavailable fault.
+func (d *Door) Revoke(ctx context.Context, refresh string) error {
+	if d.revoke == "" {
+		return nil
+	}
+	form := url.Values{
+		"token": {refresh}, "token_type_hint": {"refresh_token"}, "client_id": {d.config.ClientID},
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, d.revoke, strings.NewReader(form.Encode()))
+	if err != nil {
+		return unanswered(err)
+	}
+	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	answer, err := d.client.Do(request)
+	if err != nil {
+		return unanswered(err)
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode != http.StatusOK {
+		return unanswered(errors.New(answer.Status))
+	}
+	return nil
 }
 
 // Device signs somebody in who has a browser elsewhere: show tells them where to give which code. It waits for them

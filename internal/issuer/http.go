@@ -82,6 +82,7 @@ type Says struct {
 	Token  string `json:"token_endpoint"`
 	Device string `json:"device_authorization_endpoint"` // "": it signs nobody in without a browser
 	Keys   string `json:"jwks_uri"`
+	Revoke string `json:"revocation_endpoint"` // "": what it gave can't be given back
 }
 
 // discover asks an issuer what it says of itself.

@@ -134,16 +134,27 @@ func (k Keep) Put(one Kept) error {
 	return nil
 }
 
-// Remove forgets the sign-in at a server, and returns whether there was one.
-func (k Keep) Remove(server string) (bool, error) {
-	err := os.Remove(k.file(server))
+// Remove forgets the sign-in at a server, and returns whether there was one. Then it gives what the issuer gave back to
+// it: where that fails, the error is given, and the sign-in is forgotten all the same.
+func (k Keep) Remove(ctx context.Context, server string) (was bool, given, err error) {
+	one, known, unread := k.get(server)
+	err = os.Remove(k.file(server))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return false, nil
+		return false, nil, nil
 	case err != nil:
-		return false, k.unwritable(err)
+		return false, nil, k.unwritable(err)
 	}
-	return true, safefs.IgnoreMissing(os.Remove(k.file(server) + ".lock"))
+	err = safefs.IgnoreMissing(os.Remove(k.file(server) + ".lock"))
+	if unread != nil || !known || one.Refresh == "" {
+		return true, nil, err
+	}
+	door, given := issuer.FindDoor(ctx, one.Login)
+	if given == nil {
+		defer door.Close()
+		given = door.Revoke(ctx, one.Refresh)
+	}
+	return true, given, err
 }
 
 // get reads the sign-in at a server; known is false where there is none.

@@ -115,29 +115,34 @@ func enter(ctx context.Context, env *cli.Env, keep login.Keep, one login.Kept) e
 // LogoutCommand is `aod logout`.
 func LogoutCommand(env *cli.Env) *cobra.Command {
 	return &cobra.Command{
-		Use:     "logout",
-		Short:   "Forget the sign-in at a server",
-		Long:    `Forget what aod login has kept for a server. A session at the issuer's own page goes on.`,
+		Use:   "logout",
+		Short: "Forget the sign-in at a server",
+		Long: `Forget what aod login has kept for a server, and have the issuer take it no more, if it does that
+(RFC 7009). A session at the issuer's own page goes on.`,
 		Example: "  aod logout --server https://aod.example.com",
 		Args:    cli.Exactly(0, "nothing but flags"),
-		RunE: func(*cobra.Command, []string) error {
+		RunE: func(cmd *cobra.Command, _ []string) error {
 			server, err := env.ConnectWith("")
 			if err != nil {
 				return err
 			}
-			return forget(env, server)
+			return forget(cmd.Context(), env, server)
 		},
 	}
 }
 
-func forget(env *cli.Env, server *client.Client) error {
+func forget(ctx context.Context, env *cli.Env, server *client.Client) error {
 	keep, err := login.Default()
 	if err != nil {
 		return err
 	}
-	was, err := keep.Remove(server.Server())
-	if err == nil && !was {
+	was, given, err := keep.Remove(ctx, server.Server())
+	switch {
+	case err != nil:
+	case !was:
 		env.Note("nobody was signed in at %s", server.Server())
+	case given != nil:
+		env.Note("it is forgotten here, and the issuer wasn't told: %s", fault.Public(given).Msg)
 	}
 	return err
 }

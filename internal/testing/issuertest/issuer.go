@@ -59,6 +59,7 @@ func New(t testing.TB) *Issuer {
 	mux.HandleFunc("GET /keys", i.showKeys)
 	mux.HandleFunc("GET /auth", i.signIn)
 	mux.HandleFunc("POST /token", i.token)
+	mux.HandleFunc("POST /revoke", i.revoke)
 	mux.HandleFunc("POST /device", i.device)
 	server := httptest.NewServer(i.counted(mux))
 	t.Cleanup(server.Close)
@@ -177,6 +178,7 @@ func (i *Issuer) discovery(w http.ResponseWriter, _ *http.Request) {
 	says := map[string]any{
 		"issuer": i.URL, "authorization_endpoint": i.URL + "/auth", "token_endpoint": i.URL + "/token",
 		"device_authorization_endpoint": i.URL + "/device", "jwks_uri": i.URL + "/keys",
+		"revocation_endpoint": i.URL + "/revoke",
 	}
 	maps.Copy(says, i.Says)
 	answer(w, http.StatusOK, says)
@@ -256,6 +258,22 @@ func (i *Issuer) token(w http.ResponseWriter, r *http.Request) {
 		"access_token": i.sign(Claims{"at": rand.Text()}), "id_token": i.sign(claims), "refresh_token": next,
 		"token_type": "Bearer", "expires_in": int(i.Lasts.Seconds()),
 	})
+}
+
+// revoke takes a refresh token back from the client to which it was given.
+func (i *Issuer) revoke(w http.ResponseWriter, r *http.Request) {
+	if r.Method != http.MethodPost || r.PostFormValue("client_id") != i.Client {
+		answer(w, http.StatusUnauthorized, map[string]string{"error": "invalid_client"})
+		return
+	}
+	delete(i.fresh, r.PostFormValue("token"))
+}
+
+// Refreshes returns how many refresh tokens are good.
+func (i *Issuer) Refreshes() int {
+	i.Lock()
+	defer i.Unlock()
+	return len(i.fresh)
 }
 
 // Forget has no refresh token be good any more.
