@@ -14,6 +14,7 @@ import (
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/internal/access"
 	"github.com/agent-on-demand/aod/internal/testing/trusted"
+	"github.com/agent-on-demand/aod/orchestrator/store"
 )
 
 // holders are the files below a directory that have a text in them.
@@ -42,10 +43,16 @@ func TestARunIsRemovedWithAllThatItCalled(t *testing.T) {
 	id := w.submitScript(script{Mark: canary, Calls: []script{{Mark: canary + "-below"}}})
 	other := w.await(w.submitScript(script{Mark: "other"})).ID
 	w.await(id)
-	tree, _, err := w.service.store.Runs.Tree(trusted.Context(t), id, 10)
-	if err != nil || len(tree) != 2 {
-		t.Fatalf("%+v %v", tree, err)
+	treeOf := func() []store.Run {
+		t.Helper()
+		tree, _, err := w.service.store.Runs.Tree(trusted.Context(t), id, 10)
+		if err != nil || len(tree) != 2 {
+			t.Fatalf("%+v %v", tree, err)
+		}
+		return tree
 	}
+	w.await(treeOf()[1].ID) // its caller goes on before it is cleaned up, and then it has its size
+	tree := treeOf()
 	ctx := access.WithGrant(t.Context(), access.Grant{Name: "ada", Teams: []string{"default"}, Scopes: []access.Scope{access.Admin}})
 	refused := func(why string, ctx context.Context, id string, kind fault.Kind) {
 		t.Helper()
