@@ -154,7 +154,7 @@ func (s *Service) makeRooms() (err error) {
 	if err != nil {
 		return err
 	}
-	s.Runs, s.News = s.readRuns(s.Questions), records.NewNews(s.store.Feed, s.rules.Shown, s.Questions.Approves)
+	s.Runs, s.News = s.readRuns(s.Questions), records.NewNews(s.store.Feed, s.rules.Shown, s.Questions.Names)
 	s.Feed, s.Files = records.NewFeed(s.Runs, s.store), records.NewFiles(s.Runs, s.opened)
 	s.Flows = records.NewFlows(s.Runs, s.store, s.Units)
 	s.Sessions = turns.NewSessions(s.sessions, turns.SessionsOptions{

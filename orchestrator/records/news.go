@@ -19,7 +19,7 @@ type News struct {
 	feed      *store.Feed
 	list      func(ctx context.Context, after int64, limit int) ([]store.FeedRow, bool, error)
 	shown     ShownUnit
-	approves  Approves
+	names     Named
 	followers atomic.Int64
 
 	// What was read last, without a gap, so that all who follow read it once.
@@ -33,12 +33,12 @@ type News struct {
 // operator's.
 type ShownUnit func(ctx context.Context, name, team string) bool
 
-// Approves reports whether a question of an id names the client of ctx as an approver.
-type Approves func(ctx context.Context, question string) bool
+// Named reports whether a question of an id names the client of ctx as an approver.
+type Named func(ctx context.Context, question string) bool
 
 // NewNews returns the News of a feed.
-func NewNews(feed *store.Feed, shown ShownUnit, approves Approves) *News {
-	return &News{feed: feed, list: feed.List, shown: shown, approves: approves}
+func NewNews(feed *store.Feed, shown ShownUnit, names Named) *News {
+	return &News{feed: feed, list: feed.List, shown: shown, names: names}
 }
 
 const (
@@ -212,7 +212,7 @@ func (n *News) selection(ctx context.Context, f api.NewsFilter) func(store.FeedR
 			return newsOf(row), n.shown(ctx, row.ID, row.Team)
 		case access.Sees(ctx, access.Owner{Team: row.Team, By: row.MadeBy}):
 			return newsOf(row), true
-		case noun != api.NewsQuestion || f.Root != "" || !n.approves(ctx, row.ID):
+		case noun != api.NewsQuestion || f.Root != "" || !n.names(ctx, row.ID):
 			return one, false
 		}
 		one = newsOf(row)

@@ -228,7 +228,7 @@ func TestNewsAreThoseThatAreWanted(t *testing.T) {
 	if _, seen := unseen(store.FeedRow{Noun: "unit"}); seen {
 		t.Error("a client without a token is told of units")
 	}
-	n.approves = func(ctx context.Context, question string) bool {
+	n.names = func(ctx context.Context, question string) bool {
 		return access.OwnerOf(ctx).By == "eve" && question == "q"
 	}
 	eve := access.WithGrant(ctx, access.Grant{Name: "eve", Scopes: []access.Scope{access.Run}})

@@ -166,6 +166,13 @@ func (s *Questions) Get(ctx context.Context, id string) (Question, error) {
 	return q, s.core.explain(ctx, "read question", err)
 }
 
+// ApproversOf returns who alone may answer a question, as Question.Approvers has it; "" also of one that isn't there.
+func (s *Questions) ApproversOf(ctx context.Context, id string) (approvers string, err error) {
+	err = s.core.readers.QueryRowContext(ctx,
+		"SELECT coalesce((SELECT approvers FROM questions WHERE id = ?), '')", id).Scan(&approvers)
+	return approvers, s.core.explain(ctx, "read approvers", err)
+}
+
 // bytes implements large.
 func (q Question) bytes() int {
 	return len(q.Text) + len(q.Show) + len(q.Form) + len(q.Answers) + len(q.Answer) + len(q.Approvers)

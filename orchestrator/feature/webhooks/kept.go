@@ -19,7 +19,10 @@ func rotated(secret, kept string, now time.Time, grace time.Duration) string {
 		if until == "" && grace > 0 {
 			until = now.Add(grace).UTC().Format(time.RFC3339)
 		}
-		if signsAt(until, now) && grace > 0 && len(lines) <= mostEarlier {
+		if _, err := ParseSecret(earlier); err != nil || !signsAt(until, now) {
+			continue
+		}
+		if grace > 0 && len(lines) <= mostEarlier {
 			lines = append(lines, earlier+" "+until)
 		}
 	}
