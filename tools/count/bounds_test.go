@@ -68,7 +68,7 @@ var breaches = map[string]struct {
 		add(tree, "a/wide.go", "\t// "+strings.Repeat("é", 114)+"\n")
 	}, "a/wide.go:42"},
 	"product lines": {func(tree fstest.MapFS) {
-		for i := range 265 {
+		for i := range mostProduct/598 + 1 {
 			add(tree, fmt.Sprintf("a/more%d.go", i), lined(555))
 		}
 	}, ""},
