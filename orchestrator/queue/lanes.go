@@ -11,7 +11,7 @@ func (q *Queue) Lanes(unit string) int {
 	if u == nil {
 		return 0
 	}
-	slots, memory := q.machines.slots(&Permit{}), q.machines[0].Memory
+	slots, memory := q.machines.slots(nil), q.machines[0].Memory
 	if u.slotless {
 		return u.most(u.running+u.waiting, memory)
 	}

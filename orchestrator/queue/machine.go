@@ -25,10 +25,10 @@ type machine struct {
 
 func (m *machine) free() int { return m.Slots - m.running }
 
-// takes reports whether a run may begin here at all.
-func (m *machine) takes(p *Permit) bool {
+// takes reports whether a run with some needs may begin here at all.
+func (m *machine) takes(needs []string) bool {
 	lacks := func(need string) bool { return !slices.Contains(m.Labels, need) }
-	return !m.Closed && !slices.ContainsFunc(p.needs, lacks)
+	return !m.Closed && !slices.ContainsFunc(needs, lacks)
 }
 
 // fits reports whether there is memory for a run. Where every run that has begun waits for its calls, none of them
@@ -92,29 +92,29 @@ func (all machines) running() (n int) {
 	return n
 }
 
-// slots returns how many slots there are of machines that take a run.
-func (all machines) slots(p *Permit) (n int) {
+// slots returns how many slots there are of machines that take a run with some needs.
+func (all machines) slots(needs []string) (n int) {
 	for _, m := range all {
-		if m.takes(p) {
+		if m.takes(needs) {
 			n += m.Slots
 		}
 	}
 	return n
 }
 
-// take reports whether a machine takes a run at all.
-func (all machines) take(p *Permit) bool {
-	return slices.ContainsFunc(all, func(m *machine) bool { return m.takes(p) })
+// take reports whether a machine takes a run with some needs at all.
+func (all machines) take(needs []string) bool {
+	return slices.ContainsFunc(all, func(m *machine) bool { return m.takes(needs) })
 }
 
-// have reports whether a machine that takes a run has a slot.
-func (all machines) have(p *Permit) bool {
-	return slices.ContainsFunc(all, func(m *machine) bool { return m.free() > 0 && m.takes(p) })
+// have reports whether a machine that takes a run with some needs has a slot.
+func (all machines) have(needs []string) bool {
+	return slices.ContainsFunc(all, func(m *machine) bool { return m.free() > 0 && m.takes(needs) })
 }
 
 // fit reports whether there is memory for a run on a machine that has a slot for it.
 func (all machines) fit(p *Permit) bool {
-	return slices.ContainsFunc(all, func(m *machine) bool { return m.free() > 0 && m.takes(p) && m.fits(p) })
+	return slices.ContainsFunc(all, func(m *machine) bool { return m.free() > 0 && m.takes(p.needs) && m.fits(p) })
 }
 
 // choose returns the machine on which the first run of a line begins now; nil: it doesn't. Of those that it may have,
@@ -129,7 +129,7 @@ func (q *Queue) choose(l *line, given *machine) (best *machine) {
 		return nil
 	}
 	for _, m := range q.machines {
-		if m.free() <= 0 || !m.takes(p) || given != nil && m != given {
+		if m.free() <= 0 || !m.takes(p.needs) || given != nil && m != given {
 			continue
 		}
 		if !m.fits(p) {

@@ -9,7 +9,7 @@ type patience struct {
 
 // keeps reports whether a machine is kept for the run that was passed by so many.
 func (w *patience) keeps(q *Queue, m *machine, p *Permit) bool {
-	return w.first != nil && w.first != p && w.passed >= inARow && p.bytes > 0 && m.takes(w.first) &&
+	return w.first != nil && w.first != p && w.passed >= inARow && p.bytes > 0 && m.takes(w.first.needs) &&
 		w.first.line.unit.mayRun() && q.mayHold(w.first.line)
 }
 

@@ -37,7 +37,7 @@ func (q *Queue) PlaceOf(unit, id string) (Place, bool) {
 	}
 	for _, l := range u.lines {
 		if ahead := slices.IndexFunc(l.waiting, func(p *Permit) bool { return p.id == id }); ahead >= 0 {
-			place := Place{Ahead: ahead, Reason: q.reasonOf(l), Slots: q.machines.slots(l.waiting[0]), Limit: u.limit}
+			place := Place{Ahead: ahead, Reason: q.reasonOf(l), Slots: q.machines.slots(l.waiting[0].needs), Limit: u.limit}
 			switch place.Reason {
 			case ForTeam:
 				place.Limit = q.bounds.teams[l.team.name].Slots
@@ -64,9 +64,9 @@ func (q *Queue) reasonOf(l *line) Reason {
 		return ForTeam
 	case !p.slotless && !q.mayHold(l):
 		return ForToken
-	case !p.slotless && !q.machines.take(p):
+	case !p.slotless && !q.machines.take(p.needs):
 		return ForMachine
-	case !p.slotless && !q.machines.have(p):
+	case !p.slotless && !q.machines.have(p.needs):
 		return ForSlot
 	case !p.slotless && !q.machines.fit(p) || q.patience.first != nil:
 		return ForMemory

@@ -76,8 +76,8 @@ func (q *Queue) takes(r Run, l *line, bound int) error {
 	if q.startsAtOnce(r, l) {
 		return nil
 	}
-	if len(l.waiting) >= bound {
-		return fault.New(fault.Busy, "%d runs of %q are waiting already", len(l.waiting), r.Unit).
+	if waiting := l.unit.waitingOf(l.team); waiting >= bound {
+		return fault.New(fault.Busy, "%d runs of %q are waiting already", waiting, r.Unit).
 			WithHint("try again later; the setting `queue` says how many may wait")
 	}
 	if h := &l.team.holder; !q.bounds.teams[h.name].hasPlace(h) {
@@ -180,8 +180,7 @@ func (q *Queue) line(r Run) *line {
 
 // startsAtOnce reports whether a new run of the line would get a slot at once.
 func (q *Queue) startsAtOnce(r Run, l *line) bool {
-	asks := &Permit{needs: r.Needs}
-	return (r.Slotless || q.machines.have(asks) && q.mayHold(l)) && l.unit.mayRun() && len(l.waiting) == 0
+	return (r.Slotless || q.machines.have(r.Needs) && q.mayHold(l)) && l.unit.mayRun() && len(l.waiting) == 0
 }
 
 func (q *Queue) join(l *line, r Run) *Permit {
@@ -364,6 +363,16 @@ type unitQueue struct {
 	held      int // of those, the ones behind which the waiting runs stay
 
 	slotless bool // see Run
+}
+
+// waitingOf returns how many runs of the unit wait for a team, in all of its lines.
+func (u *unitQueue) waitingOf(t *team) (n int) {
+	for of, l := range u.lines {
+		if of.team == t {
+			n += len(l.waiting)
+		}
+	}
+	return n
 }
 
 // mayRun reports whether a run of the unit may begin.

@@ -254,3 +254,19 @@ func TestABoundOfATokenCountsWhatIsThere(t *testing.T) {
 		t.Error("it waits on")
 	}
 }
+
+// A token with bounds of its own gives its team no more room in the queue of a unit.
+func TestATokensLineIsOfItsTeamsQueue(t *testing.T) {
+	t.Parallel()
+	q := New(0)
+	q.SetBounds(nil, map[string]Bounds{"ci": {Slots: 1}})
+	for n, token := range []string{"me", "ci", "me"} {
+		_, err := q.Enter(Run{ID: fmt.Sprint(n), Team: "a", Token: token, Unit: "u"}, 2)
+		if (err != nil) != (n == 2) || err != nil && !fault.Is(err, fault.Busy) {
+			t.Errorf("the %dth, by %s: %v", n, token, err)
+		}
+	}
+	if _, err := q.Enter(Run{ID: "b", Team: "b", Token: "you", Unit: "u"}, 2); err != nil {
+		t.Errorf("another team's: %v", err)
+	}
+}
