@@ -40,6 +40,7 @@ type reloader struct {
 func newReloader(c *config.Config, logger *slog.Logger) *reloader {
 	r := &reloader{logger: logger}
 	r.now.Store(c)
+	r.people = issuerOf(r)
 	return r
 }
 

@@ -198,7 +198,6 @@ func (a *app) newAPI(
 			Spans: true,
 		})
 	tokens := admin.NamedTokens(home(c))
-	settings.people = issuerOf(settings)
 	mounts := append(agentMounts(service, c, logger), httpapi.Mount{Patterns: mcp.Patterns(), Handler: tools})
 	opts := httpapi.Options{
 		Token: token, Tokens: tokens, People: settings.people, NoAuth: c.NoAuth, Listen: c.Listen, Hosts: c.Hosts,

@@ -134,27 +134,35 @@ func (k Keep) Put(one Kept) error {
 	return nil
 }
 
-// Remove forgets the sign-in at a server, and returns whether there was one. Then it gives what the issuer gave back to
-// it: where that fails, the error is given, and the sign-in is forgotten all the same.
-func (k Keep) Remove(ctx context.Context, server string) (was bool, given, err error) {
-	one, known, unread := k.get(server)
+// Remove forgets the sign-in at a server. It returns what was kept of it, as far as that could be read, and whether there
+// was one.
+func (k Keep) Remove(server string) (one Kept, was bool, err error) {
+	one, known, err := k.get(server)
+	if err != nil || !known {
+		one = Kept{}
+	}
 	err = os.Remove(k.file(server))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return false, nil, nil
+		return one, false, nil
 	case err != nil:
-		return false, nil, k.unwritable(err)
+		return one, false, k.unwritable(err)
 	}
-	err = safefs.IgnoreMissing(os.Remove(k.file(server) + ".lock"))
-	if unread != nil || !known || one.Refresh == "" {
-		return true, nil, err
+	return one, true, safefs.IgnoreMissing(os.Remove(k.file(server) + ".lock"))
+}
+
+// GiveBack has the issuer take a sign-in no more, if it gave a refresh token and does that. The error is an Unavailable
+// fault.
+func (k Kept) GiveBack(ctx context.Context) error {
+	if k.Refresh == "" {
+		return nil
 	}
-	door, given := issuer.FindDoor(ctx, one.Login)
-	if given == nil {
-		defer door.Close()
-		given = door.Revoke(ctx, one.Refresh)
+	door, err := issuer.FindDoor(ctx, k.Login)
+	if err != nil {
+		return err
 	}
-	return true, given, err
+	defer door.Close()
+	return door.Revoke(ctx, k.Refresh)
 }
 
 // get reads the sign-in at a server; known is false where there is none.

@@ -136,15 +136,18 @@ func forget(ctx context.Context, env *cli.Env, server *client.Client) error {
 	if err != nil {
 		return err
 	}
-	was, given, err := keep.Remove(ctx, server.Server())
-	switch {
-	case err != nil:
-	case !was:
-		env.Note("nobody was signed in at %s", server.Server())
-	case given != nil:
-		env.Note("it is forgotten here, and the issuer wasn't told: %s", fault.Public(given).Msg)
+	kept, was, err := keep.Remove(server.Server())
+	if err != nil {
+		return err
 	}
-	return err
+	if !was {
+		env.Note("nobody was signed in at %s", server.Server())
+		return nil
+	}
+	if err := kept.GiveBack(ctx); err != nil {
+		env.Note("it is forgotten here, and the issuer wasn't told: %s", fault.Public(err).Msg)
+	}
+	return nil
 }
 
 // hasBrowser reports whether this machine has a screen on which a browser could open.

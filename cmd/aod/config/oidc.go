@@ -97,8 +97,8 @@ func (o *OIDCConfig) provesAs(other OIDCConfig) bool {
 		o.Group == other.Group && o.ScopeClaim == other.ScopeClaim
 }
 
-// rulesOf takes over what people may do.
-func (o *OIDCConfig) rulesOf(other OIDCConfig) {
+// takeRules takes over what people may do.
+func (o *OIDCConfig) takeRules(other OIDCConfig) {
 	o.Teams, o.Scopes, o.DefaultScopes, o.Rate, o.Runs = other.Teams, other.Scopes, other.DefaultScopes, other.Rate,
 		other.Runs
 }

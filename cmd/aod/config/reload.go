@@ -24,7 +24,7 @@ func (c *Config) Again(next *Config) Change {
 	now.ModelCost, now.ModelTokens = next.ModelCost, next.ModelTokens
 	sameProof := c.OIDC.provesAs(next.OIDC)
 	if sameProof {
-		now.OIDC.rulesOf(next.OIDC)
+		now.OIDC.takeRules(next.OIDC)
 	}
 	change := Change{Config: &now, Changed: []string{}, Restart: []string{}}
 	for _, key := range changedKeys(c.Values(), next.Values()) {
