@@ -43,6 +43,14 @@ type member struct {
 	into any
 }
 
+// readOptional is readObject of a small body that may be missing.
+func readOptional(c echo.Context, members ...member) error {
+	if c.Request().ContentLength == 0 {
+		return nil
+	}
+	return readObject(c, httpwire.SmallBody, members...)
+}
+
 // readObject reads the body, one JSON object of at most limit bytes that has no other members.
 func readObject(c echo.Context, limit int64, members ...member) error {
 	f, err := readFields(c, limit)

@@ -89,10 +89,8 @@ func tokenName(c echo.Context) (string, error) { return param(c, "name") }
 // rotate makes another token in place of one. A request without a body has the grace that is usual.
 func (h tokenHandlers) rotate(c echo.Context, name string) error {
 	var text string
-	if c.Request().ContentLength != 0 {
-		if err := readObject(c, httpwire.SmallBody, member{"grace", &text}); err != nil {
-			return err
-		}
+	if err := readOptional(c, member{"grace", &text}); err != nil {
+		return err
 	}
 	grace, err := access.ParseGrace(text)
 	if err != nil {

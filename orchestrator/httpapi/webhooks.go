@@ -48,11 +48,8 @@ func (h webhookHandlers) add(c echo.Context) error {
 // rotate gives a webhook another secret. A request without a body has one made, and the usual grace.
 func (h webhookHandlers) rotate(c echo.Context, id string) error {
 	var asked api.WebhookRotation
-	if c.Request().ContentLength != 0 {
-		err := readObject(c, httpwire.SmallBody, member{"secret", &asked.Secret}, member{"grace", &asked.Grace})
-		if err != nil {
-			return err
-		}
+	if err := readOptional(c, member{"secret", &asked.Secret}, member{"grace", &asked.Grace}); err != nil {
+		return err
 	}
 	made, err := h.feature().Rotate(c.Request().Context(), id, asked)
 	if err != nil {

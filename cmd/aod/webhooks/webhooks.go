@@ -41,8 +41,6 @@ What is told are ids, names and states; the receiver asks the server for the res
 
 func addCommand(env *cli.Env) *cobra.Command {
 	var asked api.WebhookRequest
-	var secretFile string
-	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "add URL",
 		Short: "Make a webhook and print its secret: it can't be read again",
@@ -56,29 +54,40 @@ of whsec_ and base64 of 24 to 64 bytes.`,
 		Example: "  aod webhook add https://hooks.example.com/aod >hook.secret\n" +
 			"  aod webhook add https://hooks.example.com/aod --event question.asked --secret-file hook.secret",
 		Args: cli.Exactly(1, "the URL of a receiver"),
-		RunE: cli.OnServer(env, func(ctx context.Context, server *client.Client, args []string) (err error) {
-			asked.URL = args[0]
-			if asked.Secret, err = secretIn(secretFile); err != nil {
-				return err
-			}
-			made, err := server.Webhooks.Add(ctx, asked)
-			return cli.Show(env, made, err, asJSON, func(w api.Webhook) error {
-				return tellSecret(env, w, "the webhook is")
-			})
-		}),
 	}
+	tellsSecret(env, cmd, "the webhook is", func(ctx context.Context, server *client.Client, url, secret string) (
+		api.Webhook, error,
+	) {
+		asked.URL, asked.Secret = url, secret
+		return server.Webhooks.Add(ctx, asked)
+	})
 	cmd.Flags().StringSliceVar(&asked.Events, "event", nil, "what it tells of; several with commas; all by default")
 	cmd.Flags().StringVar(&asked.Run, "run", "", "the id of the run of which alone it tells")
-	cmd.Flags().StringVar(&secretFile, "secret-file", "", "the file of the secret by which requests are signed")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print the webhook with its secret as a JSON object")
 	return cmd
 }
 
-// tellSecret prints the secret of a webhook, and says of which one it is.
-func tellSecret(env *cli.Env, w api.Webhook, what string) error {
-	env.Note("%s %s; this is its secret:", what, ui.Printable(w.ID))
-	env.Out.Line("%s", ui.Printable(w.Secret))
-	return nil
+// tellsSecret has a command make the secret of a webhook, or take that of a file, and print it. what says of which
+// webhook it is.
+func tellsSecret(
+	env *cli.Env, cmd *cobra.Command, what string,
+	ask func(ctx context.Context, server *client.Client, arg, secret string) (api.Webhook, error),
+) {
+	var file string
+	var asJSON bool
+	cmd.RunE = cli.OnServer(env, func(ctx context.Context, server *client.Client, args []string) error {
+		secret, err := secretIn(file)
+		if err != nil {
+			return err
+		}
+		made, err := ask(ctx, server, args[0], secret)
+		return cli.Show(env, made, err, asJSON, func(w api.Webhook) error {
+			env.Note("%s %s; this is its secret:", what, ui.Printable(w.ID))
+			env.Out.Line("%s", ui.Printable(w.Secret))
+			return nil
+		})
+	})
+	cmd.Flags().StringVar(&file, "secret-file", "", "the file of the secret by which requests are signed")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the webhook with its secret as a JSON object")
 }
 
 // secretIn returns the secret in a file; "" without one.
@@ -94,29 +103,22 @@ func secretIn(file string) (secret string, err error) {
 
 func rotateCommand(env *cli.Env) *cobra.Command {
 	var asked api.WebhookRotation
-	var secretFile string
-	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "rotate ID",
 		Short: "Give a webhook another secret and print it: it can't be read again",
 		Long: `Give a webhook another secret, which the server makes, or which --secret-file has. Until the
 grace is over each request has a signature by the one before, too: the receiver takes either.`,
-		Example: "  aod webhook rotate 0198c0de-… >hook.secret\n  aod webhook rotate 0198c0de-… --grace 0 >hook.secret",
-		Args:    cli.Exactly(1, "the id of a webhook"),
-		RunE: cli.OnServer(env, func(ctx context.Context, server *client.Client, args []string) (err error) {
-			if asked.Secret, err = secretIn(secretFile); err != nil {
-				return err
-			}
-			made, err := server.Webhooks.Rotate(ctx, args[0], asked)
-			return cli.Show(env, made, err, asJSON, func(w api.Webhook) error {
-				return tellSecret(env, w, "rotated the webhook")
-			})
-		}),
+		Example:           "  aod webhook rotate 0198c0de-… >hook.secret\n  aod webhook rotate 0198c0de-… --grace 0 >hook.secret",
+		Args:              cli.Exactly(1, "the id of a webhook"),
 		ValidArgsFunction: complete.First(env, idsOf(env), cobra.ShellCompDirectiveNoFileComp),
 	}
+	tellsSecret(env, cmd, "rotated the webhook", func(ctx context.Context, server *client.Client, id, secret string) (
+		api.Webhook, error,
+	) {
+		asked.Secret = secret
+		return server.Webhooks.Rotate(ctx, id, asked)
+	})
 	cmd.Flags().StringVar(&asked.Grace, "grace", "1h", "how long the one before signs along; 0 ends it at once")
-	cmd.Flags().StringVar(&secretFile, "secret-file", "", "the file of the secret by which requests are signed")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print the webhook with its secret as a JSON object")
 	return cmd
 }
 
