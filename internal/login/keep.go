@@ -134,8 +134,8 @@ func (k Keep) Put(one Kept) error {
 	return nil
 }
 
-// Remove forgets the sign-in at a server. It returns what was kept of it, as far as that could be read, and whether there
-// was one.
+// Remove forgets the sign-in at a server. It returns what was kept of it, as far as that could be read, and whether
+// there was one.
 func (k Keep) Remove(server string) (one Kept, was bool, err error) {
 	one, known, err := k.get(server)
 	if err != nil || !known {

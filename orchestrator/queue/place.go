@@ -37,7 +37,8 @@ func (q *Queue) PlaceOf(unit, id string) (Place, bool) {
 	}
 	for _, l := range u.lines {
 		if ahead := slices.IndexFunc(l.waiting, func(p *Permit) bool { return p.id == id }); ahead >= 0 {
-			place := Place{Ahead: ahead, Reason: q.reasonOf(l), Slots: q.machines.slots(l.waiting[0].needs), Limit: u.limit}
+			slots := q.machines.slots(l.waiting[0].needs)
+			place := Place{Ahead: ahead, Reason: q.reasonOf(l), Slots: slots, Limit: u.limit}
 			switch place.Reason {
 			case ForTeam:
 				place.Limit = q.bounds.teams[l.team.name].Slots

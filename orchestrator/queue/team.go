@@ -82,18 +82,15 @@ func (q *Queue) mayHold(l *line) bool {
 	return q.teamMayHold(l) && (l.token == nil || q.bounds.tokens[l.token.name].hasSlot(&l.token.holder))
 }
 
-// holders are whose counts a permit is in.
-func (p *Permit) holders() []*holder {
-	if p.token == nil {
-		return []*holder{&p.line.team.holder}
-	}
-	return []*holder{&p.line.team.holder, &p.token.holder}
+func (h *holder) add(running, waiting int) {
+	h.running += running
+	h.waiting += waiting
 }
 
-// count changes how many runs of the permit's holders hold a slot, and how many wait.
+// count changes how many runs of the permit's team and token hold a slot, and how many wait.
 func (p *Permit) count(running, waiting int) {
-	for _, h := range p.holders() {
-		h.running += running
-		h.waiting += waiting
+	p.line.team.add(running, waiting)
+	if p.token != nil {
+		p.token.add(running, waiting)
 	}
 }

@@ -108,7 +108,8 @@ func rotateCommand(env *cli.Env) *cobra.Command {
 		Short: "Give a webhook another secret and print it: it can't be read again",
 		Long: `Give a webhook another secret, which the server makes, or which --secret-file has. Until the
 grace is over each request has a signature by the one before, too: the receiver takes either.`,
-		Example:           "  aod webhook rotate 0198c0de-… >hook.secret\n  aod webhook rotate 0198c0de-… --grace 0 >hook.secret",
+		Example: "  aod webhook rotate 0198c0de-… >hook.secret\n" +
+			"  aod webhook rotate 0198c0de-… --grace 0 >hook.secret",
 		Args:              cli.Exactly(1, "the id of a webhook"),
 		ValidArgsFunction: complete.First(env, idsOf(env), cobra.ShellCompDirectiveNoFileComp),
 	}
