@@ -48,7 +48,7 @@ const someID = "01999999-aaaa-7bbb-8ccc-dddddddddddd"
 // full are documents in which every field is set.
 var full = map[string]any{
 	"run": Record{
-		ID: someID, Unit: "u", Kind: "capsule", Version: "v", Parent: "p", Root: "r", Session: "s", Turn: 2, Context: "c", Schedule: &ScheduleRef{Name: "n", Planned: noon}, Step: "s", RerunOf: "o", By: "t", TraceID: "4bf92f3577b34da6a3ce929d0e0e4736", Owner: &Owner{Team: "a", Identity: "token:t"},
+		ID: someID, Unit: "u", Kind: "capsule", Version: "v", Parent: "p", Root: "r", Session: "s", Turn: 2, Context: "c", Schedule: &ScheduleRef{Name: "n", Planned: noon}, Step: "s", RerunOf: "o", Worker: "w", By: "t", TraceID: "4bf92f3577b34da6a3ce929d0e0e4736", Owner: &Owner{Team: "a", Identity: "token:t"},
 		Metadata: map[string]string{"user_id": "ada"}, Input: json.RawMessage(`{"a":1}`), InputMasked: true,
 		State: Failed, Status: Failed.Status(), Outcome: CapsuleError, ExitCode: new(1), Output: json.RawMessage(`{"b":[1.0]}`),
 		Waiting:  fullWaiting,

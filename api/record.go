@@ -22,6 +22,8 @@ type Record struct {
 	Context  string       `json:"context,omitempty"`
 	Schedule *ScheduleRef `json:"schedule,omitempty"` // the occurrence that it is of; nil: of none
 	RerunOf  string       `json:"rerun_of,omitempty"` // the run that it was made after
+	// the worker that has, or had, its last attempt; "": the server itself
+	Worker string `json:"worker,omitempty"`
 	// the name of the token with which it, or the run that called it, was asked for; "": it has none
 	By          string            `json:"by,omitempty"`
 	Owner       *Owner            `json:"owner,omitempty"`        // nil: of DefaultTeam
@@ -219,6 +221,7 @@ const (
 	KindRemoteBusy        = "remote_busy"      // it does, later
 	KindRemoteUntrusted   = "remote_untrusted" // TLS says that it may be somebody else
 	KindSecretUnavailable = "secret_unavailable"
+	KindWorkerLost        = "worker_lost" // the machine that had the run is away, or doesn't know it any more
 )
 
 // FaultKind returns the kind of fault that a run without a result is for who asked for it.

@@ -62,6 +62,7 @@ type Agent struct {
 	// runs that one container may serve under a server, one after the other; 0 and 1: one
 	Reuse int `json:"reuse"`
 
+	Needs     []string          `json:"needs"`     // labels of the machine on which it runs under a server
 	Upstreams []string          `json:"upstreams"` // of the operator's that it may ask, by name
 	Secrets   map[string]string `json:"secrets"`   // names of secrets, by the variables in which its program gets them
 	A2A       A2A               `json:"a2a"`       // what clients of the Agent2Agent protocol are told

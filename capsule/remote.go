@@ -115,7 +115,7 @@ func readRemote(d *Directory, c *Capsule) {
 // what to do instead.
 var notElsewhere = map[string]string{
 	"/model": "", "/models": "", "/temperature": "", "/max_tokens": "", "/loop": "", "/network": "", "/read_only": "",
-	"/runtime": "", "/egress": "", "/upstreams": "", "/warm": "", "/reuse": "",
+	"/runtime": "", "/egress": "", "/upstreams": "", "/warm": "", "/reuse": "", "/needs": "",
 	"/limits/memory": "", "/limits/cpus": "", "/limits/pids": "", "/limits/output": "", "/limits/log": "",
 	"/budgets": "leave it out: such a unit calls nobody", "/recursion": "leave it out: such a unit calls nobody",
 	"/secrets": "name the secret that the agent wants in remote.auth.secret",

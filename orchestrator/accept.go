@@ -62,6 +62,11 @@ func (l *loop) ready(ctx context.Context, asked *admission) (err error) {
 	if err := l.refuseSelfWait(asked.Unit); err != nil {
 		return err
 	}
+	if l.placer != nil {
+		if err := l.placer.Admit(asked.Unit); err != nil {
+			return err
+		}
+	}
 	if err := checkStart(asked.Request); err != nil {
 		return err
 	}
@@ -193,7 +198,7 @@ func (l *loop) newJob(ctx context.Context, asked admission) (*job, error) {
 	r.Record.TraceID = traceIDOf(asked.trace)
 	r.Record.MaxRetries, r.Record.TimeoutMS = j.terms.Retries, r.Limits.Timeout.Milliseconds()
 	j.turn = l.sessions.Attach(r, asked.session)
-	j.execution = asked.kind.Execution(r)
+	j.execution = executionOf(l.placer, asked.kind, r)
 	return j, nil
 }
 

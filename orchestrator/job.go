@@ -155,9 +155,27 @@ func (j *job) attempts(ctx context.Context) (run.Result, error) {
 
 // shouldRetry reports whether the run gets another attempt (specification "Agent Wrapper", Retry Logic).
 func (j *job) shouldRetry(result run.Result) bool {
-	return result.Failure != nil && result.Failure.Category == api.CategoryTransient &&
-		result.Failure.Kind != api.KindQueueTimeout && len(j.Record.Attempts) < j.terms.Retries
+	if result.Failure == nil || result.Failure.Category != api.CategoryTransient {
+		return false
+	}
+	lost := 0
+	for _, attempt := range j.Record.Attempts {
+		if attempt.Error != nil && attempt.Error.Kind == api.KindWorkerLost {
+			lost++
+		}
+	}
+	switch result.Failure.Kind {
+	case api.KindQueueTimeout:
+		return false
+	case api.KindWorkerLost:
+		return lost < lostAttempts
+	}
+	return len(j.Record.Attempts)-lost < j.terms.Retries
 }
+
+// lostAttempts is how often a run is tried again because the machine that had it was lost: that counts apart from what
+// its unit asks for.
+const lostAttempts = 3
 
 // recordFailure adds a failed attempt to the record and discards it. What can't be removed
 // now is removed before the next attempt, or at the end.
@@ -200,8 +218,12 @@ func (j *job) tryOnce(ctx context.Context) (run.Result, error) {
 	if err := j.takeSlot(ctx); err != nil {
 		return j.withoutSlot(err), detached(ctx, err)
 	}
-	defer j.leaveSlotUnlessShared()
 	result, err := j.attemptOnce(ctx)
+	if errors.Is(err, run.ErrUnplaced) && ctx.Err() == nil {
+		j.leaveSlot()
+		return j.tryOnce(ctx)
+	}
+	defer j.leaveSlotUnlessShared()
 	if err == nil {
 		j.fault = nil
 		return result, nil
@@ -287,8 +309,10 @@ func (j *job) takeSlot(ctx context.Context) error {
 	err := j.permit.Wait(ctx)
 	if err != nil {
 		j.permit = nil
+		return err
 	}
-	return err
+	j.Record.Worker = j.permit.Machine()
+	return nil
 }
 
 // withoutSlot is the result of a run that got no slot.

@@ -45,8 +45,9 @@ type loop struct {
 	sessions  *turns.Registry
 	rules     units.Rules
 	switches  units.Switches
-	durable   bool   // another process may go on with the runs
-	kept      string // where directories of attempts go that are to be kept; "" is nowhere
+	placer    feature.Placer // nil: all runs go on here
+	durable   bool           // another process may go on with the runs
+	kept      string         // where directories of attempts go that are to be kept; "" is nowhere
 
 	life          context.Context //nolint:containedctx // of the runs; its end detaches from them
 	detach        context.CancelCauseFunc
@@ -106,6 +107,11 @@ func newLoop(opts Options) *loop {
 	l.rules = units.Rules{
 		Kinds: opts.Kinds, Slots: opts.Concurrency, Limits: opts.Limits, MaxTimeout: opts.MaxTimeout,
 		Retries: opts.Retries,
+	}
+	for _, f := range opts.Features {
+		if placer, is := f.(feature.Placer); is {
+			l.placer = placer
+		}
 	}
 	l.rules.Set(units.Given{Settings: opts.Units, Bounds: opts.Bounds})
 	l.queue.SetMemory(opts.MemoryBytes)
@@ -190,6 +196,7 @@ func (l *loop) shutdown(ctx context.Context, drain bool) {
 func (l *loop) initFeatures(process feature.Process) error {
 	process.Life, process.Home, process.PayloadBytes, process.Kinds = l.life, l.home, l.opts.PayloadBytes, l.kinds
 	process.Events, process.ModelCalls, process.Store = l.journal.Events, l.journal.ModelCalls, l.store
+	process.Machines = l.queue
 	process.Runs, process.Cancel, process.Logger = l.runs, l.Cancel, l.logger
 	for _, f := range l.opts.Features {
 		if needs, ok := f.(feature.Initializer); ok {

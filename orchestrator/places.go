@@ -5,6 +5,8 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/agent-on-demand/aod/capsule/unit"
@@ -14,6 +16,7 @@ import (
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/internal/access"
 	"github.com/agent-on-demand/aod/internal/wire/quantity"
+	"github.com/agent-on-demand/aod/orchestrator/feature"
 	"github.com/agent-on-demand/aod/orchestrator/queue"
 	"github.com/agent-on-demand/aod/orchestrator/run"
 )
@@ -24,10 +27,22 @@ const memoryShare = 80
 
 // place is what the queue has to know of a job.
 func (l *loop) place(j *job) queue.Run {
-	return queue.Run{
+	r := queue.Run{
 		ID: j.ID, Team: j.owner().Team, Token: j.owner().By, Unit: j.Record.Unit, Limit: j.terms.Concurrency,
-		Bytes: l.memoryOf(j), Slotless: l.conducts(j.Unit),
+		Bytes: l.memoryOf(j), Slotless: l.conducts(j.Unit), Machine: j.Record.Worker,
 	}
+	if l.placer != nil && !r.Slotless {
+		r.Needs, r.Rank = l.placer.Place(j.Run)
+	}
+	return r
+}
+
+// executionOf returns what makes the attempts of a run.
+func executionOf(placer feature.Placer, kind run.Kind, r *run.Run) run.Execution {
+	if placer == nil {
+		return kind.Execution(r)
+	}
+	return placer.Execution(r, kind)
 }
 
 // waitsIn returns what tells where a run waits and for what; nil: it doesn't, or another process knows.
@@ -74,11 +89,25 @@ func waitText(p queue.Place) string {
 	case queue.ForToken:
 		return fmt.Sprintf("its token holds as many slots as it may: %d", p.Limit)
 	case queue.ForMachine:
-		return "no machine that takes new runs has what its unit needs"
+		return machineText(p)
 	case queue.ForEnd:
 		return "the server is about to end"
 	}
 	return "other units have their turn before"
+}
+
+// machineText says what a run lacks that waits for a machine.
+func machineText(p queue.Place) string {
+	isOurs := func(need string) bool { return strings.Contains(need, "/") } // no label of a machine has one
+	own := slices.DeleteFunc(slices.Clone(p.Needs), isOurs)
+	text := "no machine takes new runs"
+	if len(own) > 0 {
+		text = "no machine that takes new runs has " + strings.Join(own, ", ")
+	}
+	if p.Closed > 0 {
+		text += fmt.Sprintf("; %d that could are drained or away", p.Closed)
+	}
+	return text
 }
 
 // memoryOf returns how much memory a run may take; 0 where its kind takes none of the machine.

@@ -144,7 +144,7 @@ func (r *recovery) restore(ctx context.Context, row store.Run) (*job, error) {
 	}
 	turn, lost := s.Sessions.Reattach(ctx, restored, p.Session)
 	j.turn, err = turn, errors.Join(err, lost)
-	j.execution = kind.Execution(restored)
+	j.execution = executionOf(s.placer, kind, restored)
 	if corrupt != nil {
 		return j, corrupt
 	}

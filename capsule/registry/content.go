@@ -135,6 +135,15 @@ func isRegular(root *os.Root, name string) bool {
 // writeBeside writes the files outside the build context as a tar stream: the same bytes
 // for the same content.
 func (f *content) writeBeside(w io.Writer) error {
+	err := f.writeBesideOpen(w)
+	if err != nil {
+		return err
+	}
+	return tar.NewWriter(w).Close()
+}
+
+// writeBesideOpen is writeBeside without the end of the stream.
+func (f *content) writeBesideOpen(w io.Writer) error {
 	root, err := os.OpenRoot(f.dir)
 	if err != nil {
 		return moved(err)
@@ -146,7 +155,7 @@ func (f *content) writeBeside(w io.Writer) error {
 			return err
 		}
 	}
-	return t.Close()
+	return t.Flush()
 }
 
 func writeFile(t *tar.Writer, root *os.Root, name string) error {

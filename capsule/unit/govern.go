@@ -41,6 +41,7 @@ func (u *Unit) Govern(given Given, bounds Bounds) {
 	}
 	p.Network = cmp.Or(given.Network, p.Network)
 	p.Env = maps.Clone(given.Env)
+	p.Needs = append(slices.Clone(p.Needs), given.Needs...)
 	if given.Warm != nil {
 		p.Warm = *given.Warm
 	}

@@ -33,6 +33,7 @@ type Policy struct {
 	ModelCache time.Duration // for which an answer of a model is given again; 0: never
 
 	// Of a unit that runs in a sandbox.
+	Needs     []string     // labels of the machine on which it runs
 	Network   string       // "none" or "bridge"; "" where there is no sandbox
 	Egress    outside.List // hosts that it may reach by name
 	Writable  bool         // the root file system
@@ -70,6 +71,7 @@ type Given struct {
 	Env        map[string]string // plain values, never secrets
 	Models     []string          // that it may ask for, instead of those that it names; nil: its own
 	Budgets    capsule.Budgets   // of Tokens and Cost; the smaller one counts
+	Needs      []string          // labels, beside its own
 	Network    string            // "none" or "bridge"
 	MayCall    []string          // units beside those of its tools.yaml
 	MayNotCall []string          // units, whatever its tools.yaml says

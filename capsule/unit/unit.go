@@ -95,7 +95,7 @@ func Of(c *capsule.Capsule) *Unit {
 		p.Network, p.Writable, p.Isolation = c.Agent.Network, !c.Agent.ReadOnly, c.Agent.Runtime
 		p.Upstreams, p.Secrets = c.Agent.Upstreams, c.Agent.Secrets
 		p.Warm, p.Reuse, p.Fetches = c.Agent.Warm, c.Agent.Reuse, c.Fetches()
-		p.Egress = c.Agent.Egress
+		p.Egress, p.Needs = c.Agent.Egress, c.Agent.Needs
 	}
 	return u
 }
@@ -165,4 +165,12 @@ func toolsOf(c *capsule.Capsule) map[string][]string {
 	}
 	maps.DeleteFunc(tools, func(name string, _ []string) bool { return whole[name] })
 	return tools
+}
+
+// HasEffects reports whether a run of the unit may change something outside of its sandbox, beside what it calls: what
+// was begun may have been done, and nobody knows when it is lost.
+func (u *Unit) HasEffects() bool {
+	p := u.Policy
+	return p.ReadWrite || p.Network != "" && p.Network != NoNetwork || len(p.Egress) > 0 || len(p.Upstreams) > 0 ||
+		len(p.Secrets) > 0
 }

@@ -56,8 +56,10 @@ func NewHandler(
 			responder: respond, broker: broker, runs: runs,
 			bodyBytes: broker.Limits().ArgsBytes + httpwire.SmallBody, // for what stands around the arguments
 		},
+		proxy: respond.handlerOf(unknown),
+		mux:   http.NewServeMux(),
 	}
-	h.mux, h.proxy = h.routes(runs), h.responder.handlerOf(unknown)
+	h.serveOwn(runs, mounts)
 	h.mount(mounts)
 	h.closed = sync.OnceValue(h.close)
 	return h
@@ -91,13 +93,40 @@ func (h *Handler) Asked() bool { return h.program.asked.Load() }
 // Posted is closed when a result has been posted, perhaps to an earlier process.
 func (h *Handler) Posted() <-chan struct{} { return h.program.posted }
 
-func (h *Handler) routes(runs handoff.Runs) *http.ServeMux {
-	mux := http.NewServeMux()
+// patterns are the methods of paths.
+type patterns map[string]map[string]action
+
+// serveOwn serves the paths of the capsule API itself, and what nobody has: with a mount for the rest those of the
+// program alone.
+func (h *Handler) serveOwn(runs handoff.Runs, mounts []Mount) {
+	own, rest := h.routes, h.responder.handlerOf(unknown)
+	for _, m := range mounts {
+		if m.Path == RestPath {
+			own, rest = func(handoff.Runs) patterns { return h.ofProgram() }, h.mounted(m.New(h.broker))
+		}
+	}
+	for pattern, methods := range own(runs) {
+		h.mux.Handle(pattern, h.responder.handlerOf(byMethod(methods)))
+	}
+	h.mux.Handle("/", rest)
+}
+
+// ofProgram are the paths by which a program gets its run and leaves the result.
+func (h *Handler) ofProgram() patterns {
+	return patterns{
+		"/invocation":        {http.MethodGet: h.program.getInvocation},
+		"/invocation/result": {http.MethodPost: h.program.postResult},
+		"/health":            {http.MethodGet: h.responder.getHealth},
+	}
+}
+
+// routes are the paths of a run that this process leads.
+func (h *Handler) routes(runs handoff.Runs) patterns {
 	known := facts{h.responder, h.broker}
 	asking := asking{h.responder, runs, h.broker.Caller().Deadline}
 	telling := &telling{runs: runs}
 	judging := judging{h.responder, h.pace, semaphore.NewWeighted(1), h.broker.Limits().ArgsBytes}
-	for pattern, methods := range map[string]map[string]action{
+	all := patterns{
 		"/handoff":                {http.MethodPost: h.handoffs.post},
 		"/handoff/{id}":           {http.MethodGet: h.handoffs.get, http.MethodDelete: h.handoffs.delete},
 		"/execute":                {http.MethodPost: h.handoffs.execute},
@@ -107,14 +136,9 @@ func (h *Handler) routes(runs handoff.Runs) *http.ServeMux {
 		"/progress":               {http.MethodPost: telling.postProgress},
 		"/validate":               {http.MethodPost: judging.post},
 		"/run":                    {http.MethodGet: known.getRun},
-		"/invocation":             {http.MethodGet: h.program.getInvocation},
-		"/invocation/result":      {http.MethodPost: h.program.postResult},
-		"/health":                 {http.MethodGet: h.responder.getHealth},
-	} {
-		mux.Handle(pattern, h.responder.handlerOf(byMethod(methods)))
 	}
-	mux.Handle("/", h.responder.handlerOf(unknown))
-	return mux
+	maps.Copy(all, h.ofProgram())
+	return all
 }
 
 func byMethod(methods map[string]action) action {
@@ -202,12 +226,16 @@ type Mount struct {
 // bounds by itself how many there are at once.
 const ProxyPath = ""
 
+// RestPath is the Path of the Mount of a run that another machine leads: it gets all that isn't the program's own or
+// another mount's. The methods of the run's handoff.Runs aren't called then.
+const RestPath = "*"
+
 // mount adds the handlers of other protocols. A path that is taken is a mistake of ours, and
 // panics as in http.ServeMux.
 func (h *Handler) mount(mounts []Mount) {
 	taken := map[string]bool{}
 	for _, m := range mounts {
-		if m.actions != nil {
+		if m.actions != nil || m.Path == RestPath {
 			continue
 		}
 		path := strings.TrimSuffix(m.Path, "/")

@@ -12,7 +12,8 @@
 //
 // Further interfaces of a Feature: Initializer (the journal, what starts runs), Restorer (more is stored than the
 // record has), Runner (work beside the runs), Sweeper (files of no run), Reporter (what goes on with a unit), Bounder
-// (what is left to teams), and Collectors for metrics. Why: docs/adr/0010-features-are-a-seam.md.
+// (what is left to teams), Placer (runs at other machines), and Collectors for metrics. Why:
+// docs/adr/0010-features-are-a-seam.md.
 //
 // Its Go API may change with every release: see docs/stability.md.
 package feature
@@ -23,8 +24,10 @@ import (
 	"os"
 
 	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/capsule/unit"
 	"github.com/agent-on-demand/aod/handoff/capsuleapi"
 	"github.com/agent-on-demand/aod/internal/access"
+	"github.com/agent-on-demand/aod/orchestrator/queue"
 	"github.com/agent-on-demand/aod/orchestrator/run"
 	"github.com/agent-on-demand/aod/orchestrator/spool"
 	"github.com/agent-on-demand/aod/orchestrator/store"
@@ -113,6 +116,26 @@ type Runner interface {
 	Run(ctx context.Context)
 }
 
+// Placer is a Feature that has runs go on at other machines than the server's.
+type Placer interface {
+	// Admit returns a fault if no machine would ever take the runs of a unit.
+	Admit(u *unit.Unit) error
+	// Place returns the labels without which a machine doesn't take a run, and how much the run prefers one by its
+	// name; nil: all the same. The queue calls it with its lock held.
+	Place(r *run.Run) (needs []string, prefers func(machine string) int)
+	// Execution returns what makes the attempts of a run, wherever it has its slot: see run.Record.Worker.
+	Execution(r *run.Run, kind run.Kind) run.Execution
+}
+
+// Machines are the machines where runs have their slots.
+type Machines interface {
+	SetMachine(name string, as queue.Machine)
+	RemoveMachine(name string)
+	SetLabels(labels ...string)
+	// Running returns how many runs hold a slot of a machine.
+	Running(name string) int
+}
+
 // Process is what leads runs, for features.
 type Process struct {
 	Life         context.Context //nolint:containedctx // ends when the process lets go of its runs
@@ -126,6 +149,7 @@ type Process struct {
 	Logger       *slog.Logger
 
 	// Of a server, whose runs outlive the process; else nil.
+	Machines    Machines
 	Store       *store.Store
 	Library     Library
 	Gate        Gate

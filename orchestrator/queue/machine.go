@@ -26,9 +26,11 @@ type machine struct {
 func (m *machine) free() int { return m.Slots - m.running }
 
 // takes reports whether a run with some needs may begin here at all.
-func (m *machine) takes(needs []string) bool {
-	lacks := func(need string) bool { return !slices.Contains(m.Labels, need) }
-	return !m.Closed && !slices.ContainsFunc(needs, lacks)
+func (m *machine) takes(needs []string) bool { return !m.Closed && m.has(needs) }
+
+// has reports whether nothing is lacking of some needs.
+func (m *machine) has(needs []string) bool {
+	return !slices.ContainsFunc(needs, func(need string) bool { return !slices.Contains(m.Labels, need) })
 }
 
 // fits reports whether there is memory for a run. Where every run that has begun waits for its calls, none of them
@@ -58,12 +60,30 @@ func (q *Queue) RemoveMachine(name string) {
 	q.dispatch()
 }
 
+// SetLabels says what the server itself has that not all machines have.
+func (q *Queue) SetLabels(labels ...string) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.machines[0].Labels = labels
+	q.dispatch()
+}
+
 // SetMemory bounds the bytes that all runs at the server itself may take together; 0 is no bound.
 func (q *Queue) SetMemory(bytes int64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.machines[0].Memory = bytes
 	q.dispatch()
+}
+
+// Running returns how many runs hold a slot of a machine.
+func (q *Queue) Running(name string) int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if m := q.machines.named(name); m != nil {
+		return m.running
+	}
+	return 0
 }
 
 // Memory returns the bound of the server itself, 0 for none, and how much of it runs take.
@@ -105,6 +125,16 @@ func (all machines) slots(needs []string) (n int) {
 // take reports whether a machine takes a run with some needs at all.
 func (all machines) take(needs []string) bool {
 	return slices.ContainsFunc(all, func(m *machine) bool { return m.takes(needs) })
+}
+
+// closed returns how many machines have what a run needs, and take nothing new.
+func (all machines) closed(needs []string) (n int) {
+	for _, m := range all {
+		if m.Closed && m.has(needs) {
+			n++
+		}
+	}
+	return n
 }
 
 // have reports whether a machine that takes a run with some needs has a slot.

@@ -25,6 +25,9 @@ type Place struct {
 	Reason Reason
 	Slots  int // that there are of machines which take it
 	Limit  int // of runs of its unit at once, or of slots of its team or token where it waits for that; 0: none
+
+	Needs  []string // of its unit, where it waits for a machine
+	Closed int      // likewise, how many machines have all that, but take nothing new
 }
 
 // PlaceOf returns the place of a run that waits, by its unit and id; false: it doesn't.
@@ -42,6 +45,8 @@ func (q *Queue) PlaceOf(unit, id string) (Place, bool) {
 			switch place.Reason {
 			case ForTeam:
 				place.Limit = q.bounds.teams[l.team.name].Slots
+			case ForMachine:
+				place.Needs, place.Closed = l.waiting[0].needs, q.machines.closed(l.waiting[0].needs)
 			case ForToken:
 				place.Limit = q.bounds.tokens[l.token.name].Slots
 			}

@@ -46,6 +46,10 @@ type Execution interface {
 	Release()
 }
 
+// ErrUnplaced is the error of an Attempt for which nothing was begun: the machine where the run has its slot can't take
+// it any more. The run waits for another slot.
+var ErrUnplaced = errors.New("the machine takes no run any more")
+
 // Bare is the part of an Execution that has nothing outside of its run's directory, and nothing to
 // come after an attempt.
 type Bare struct{}
