@@ -26,7 +26,7 @@ var described = map[string]any{
 		Pushes []Push  `json:"pushes"`
 		Next   *string `json:"next"`
 	}{},
-	"WebhookPage": WebhookPage{}, "WebhookRequest": WebhookRequest{}, "WebhookTest": WebhookTest{}, "QuestionPage": QuestionPage{}, "Question": Question{}, "Answer": Answer{}, "MessagePage": MessagePage{}, "SaidMessage": MessageEvent{}, "ArtifactPage": ArtifactPage{}, "Saying": Saying{}, "PruneReport": PruneReport{}, "ModelExchange": ModelExchange{},
+	"WebhookPage": WebhookPage{}, "WebhookRequest": WebhookRequest{}, "WebhookTest": WebhookTest{}, "QuestionPage": QuestionPage{}, "Question": Question{}, "Answer": Answer{}, "MessagePage": MessagePage{}, "SaidMessage": MessageEvent{}, "ArtifactPage": ArtifactPage{}, "Saying": Saying{}, "PruneReport": PruneReport{}, "Worker": Worker{}, "WorkerJoin": WorkerJoin{}, "ModelExchange": ModelExchange{},
 }
 
 // Each field of a type is a property of its schema, and the other way round, all the way down.

@@ -49,6 +49,7 @@ type Client struct {
 	News      News
 	Tokens    Tokens
 	Webhooks  Webhooks
+	Workers   Workers
 
 	conn *conn
 }
@@ -84,7 +85,7 @@ func over(c *conn) *Client {
 	return &Client{
 		Runs: Runs{c}, Files: Files{c}, Artifacts: Artifacts{c}, Changes: Changes{c}, Flows: Flows{c},
 		Questions: Questions{c}, Sessions: Sessions{c}, Schedules: Schedules{c}, Units: Units{c}, Models: Models{c},
-		News: News{c}, Tokens: Tokens{c}, Webhooks: Webhooks{c}, conn: c,
+		News: News{c}, Tokens: Tokens{c}, Webhooks: Webhooks{c}, Workers: Workers{c}, conn: c,
 	}
 }
 

@@ -12,7 +12,7 @@ import (
 // approver.
 func ApproverOf(ctx context.Context) []string {
 	g := clientOf(ctx).grant
-	if g.Name == "" {
+	if g.Name == "" || g.OfWorker() {
 		return nil
 	}
 	names := []string{api.IdentityOf(g.Name)}

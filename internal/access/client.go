@@ -106,10 +106,10 @@ func May(ctx context.Context, scope Scope) bool {
 // MostRuns returns how many runs that a context's client asked for may go on at once; 0: there is no bound.
 func MostRuns(ctx context.Context) int { return clientOf(ctx).grant.Limits.Runs }
 
-// IsAnonymous reports whether the context is that of a client who needed no token, and has none.
+// IsAnonymous reports whether the context is that of a client who needed no token, and has none, or that of a worker.
 func IsAnonymous(ctx context.Context) bool {
 	c := clientOf(ctx)
-	return !c.trusted && len(c.grant.Scopes) == 0
+	return !c.trusted && (len(c.grant.Scopes) == 0 || c.grant.OfWorker())
 }
 
 // ReachOf returns what a context's client may know of.
@@ -133,7 +133,7 @@ func UnitsOf(ctx context.Context) (teams []string, all bool) {
 		return nil, true
 	case c.trusted:
 		return c.reach.Teams, false
-	case len(c.grant.Scopes) == 0:
+	case len(c.grant.Scopes) == 0, c.grant.OfWorker():
 		return nil, false
 	}
 	return c.grant.teams(), false

@@ -20,6 +20,8 @@ const (
 	day      = 24 * time.Hour
 )
 
+const nameHint = "a name has up to 63 characters of a-z, 0-9, `.`, `_` and `-`, and begins with a letter or a digit"
+
 // GrantAsked returns the grant of a token that is asked for. The error is an Input fault for a scope or a time that is
 // none; the rest is checked by who makes the token.
 func GrantAsked(r api.TokenRequest, now time.Time) (Grant, error) {
@@ -55,11 +57,12 @@ func (g Grant) check(now time.Time) error {
 	switch {
 	case !api.IsTokenName(g.Name):
 		return fault.New(fault.Input, "%s is not a valid token name", fault.Quote(g.Name)).
-			WithHint("a name has up to 63 characters of a-z, 0-9, `.`, `_` and `-`, and begins with a letter " +
-				"or a digit")
+			WithHint(nameHint)
 	case len(g.Scopes) == 0:
 		return fault.New(fault.Input, "a token without a scope would allow nothing").
 			WithHint("add --scope: the scopes are %s", namesOfAll())
+	case g.OfWorker():
+		return fault.New(fault.Input, "no token has the scope %s", Work).WithHint(workerHint)
 	case len(g.Teams) > maxTeams:
 		return fault.New(fault.Input, "a token can't be one of more than %d teams", maxTeams)
 	case len(g.Units) > maxUnits:
@@ -128,9 +131,9 @@ func ParseGrace(text string) (time.Duration, error) {
 }
 
 // manages reports whether the holder of a grant may know of a token with another one, and revoke it: an administrator
-// of teams those that are of no other team.
+// of teams those that are of no other team, and of no worker.
 func (g Grant) manages(of Grant) bool {
-	return g.OfServer() || !of.OfServer() && !lacks(g.teams(), of.teams())
+	return g.OfServer() || !of.OfServer() && !of.OfWorker() && !lacks(g.teams(), of.teams())
 }
 
 // lacks reports whether something of the second list isn't in the first.

@@ -29,7 +29,7 @@ func (k Keeper) List() ([]Token, error) {
 
 // Get returns what is stored of a token, or a NotFound fault.
 func (k Keeper) Get(name string) (Token, error) {
-	all, err := k.List()
+	all, err := k.tokens.stored()
 	if err != nil {
 		return Token{}, err
 	}
@@ -37,7 +37,7 @@ func (k Keeper) Get(name string) (Token, error) {
 	if i < 0 {
 		return Token{}, unknownToken(name)
 	}
-	return all[i], nil
+	return all[i], k.manages(all[i])
 }
 
 // Add is Tokens.Add. What isn't said is as the administrator has it; the error is a Forbidden fault for what that
@@ -74,10 +74,11 @@ func (k Keeper) Rotate(name string, grace time.Duration) (token string, err erro
 // Remove is Tokens.Remove.
 func (k Keeper) Remove(name string) error { return k.tokens.remove(name, k.manages) }
 
-// manages returns a NotFound fault for a token that the administrator may not know of.
+// manages returns a NotFound fault for a token that the administrator may not know of, and a Conflict fault for a
+// worker's.
 func (k Keeper) manages(t Token) error {
 	if !k.by.manages(t.Grant()) {
 		return unknownToken(t.Name)
 	}
-	return nil
+	return notWorkers(t)
 }

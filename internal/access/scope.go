@@ -25,6 +25,8 @@ const (
 
 	// Questions is to see questions. No token has it alone: Read and Approve have it.
 	Questions Scope = "questions"
+	// Work is to take runs from the server: see Tokens.AddWorker. It is part of no other one, Admin included.
+	Work Scope = "work"
 )
 
 // Scopes are all that a token may have.
@@ -100,6 +102,8 @@ func (g Grant) teams() []string {
 // reach is what the holder of a grant sees: with the scope read of everything that its teams have, else of its own.
 func (g Grant) reach() Reach {
 	switch {
+	case g.OfWorker():
+		return Reach{}
 	case g.OfServer():
 		return Reach{All: true, Units: g.Units}
 	case g.Allows(Read) == nil:
@@ -141,6 +145,9 @@ func (l Limits) check() error {
 
 // Allows returns a Forbidden fault, which names the scope, if the grant doesn't have it.
 func (g Grant) Allows(scope Scope) error {
+	if scope == Work {
+		return g.allowsWork()
+	}
 	if slices.Contains(g.Scopes, scope) || slices.Contains(g.Scopes, Admin) ||
 		slices.ContainsFunc(more[scope], func(s Scope) bool { return slices.Contains(g.Scopes, s) }) {
 		return nil
@@ -148,11 +155,15 @@ func (g Grant) Allows(scope Scope) error {
 	if scope == Questions {
 		scope = Read
 	}
-	lacks := fault.New(fault.Forbidden, "%s lacks the scope %s", g.who(), scope)
+	lacks := g.lacks(scope)
 	if api.IsUser(g.Name) {
 		return lacks.WithHint("the operator gives it to people by the setting oidc.scopes")
 	}
 	return lacks.WithHint("the operator makes one that has it: `aod token add NAME --scope %s`", scope)
+}
+
+func (g Grant) lacks(scope Scope) *fault.Error {
+	return fault.New(fault.Forbidden, "%s lacks the scope %s", g.who(), scope)
 }
 
 // Holder tells the holders of grants apart: a token that was made again under its name with other

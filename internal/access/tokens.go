@@ -5,12 +5,13 @@
 //
 // The main path, in call order:
 //
-//	Keeper.Add (keeper.go)    refuses to give what the giver doesn't have
-//	Tokens.Add (tokens.go)    makes a token, and stores what is known of it
-//	Tokens.Find (tokens.go)   whose token this is; the file counts as it is at that moment
-//	Grant.Allows (scope.go)   whether its holder may do something
-//	WithGrant (client.go)     has a request's context name the token's holder
-//	Sees (client.go)          whether that holder may know of what belongs to somebody
+//	Keeper.Add (keeper.go)         refuses to give what the giver doesn't have
+//	Tokens.Add (tokens.go)         makes a token, and stores what is known of it
+//	Tokens.AddWorker (workers.go)  invites a worker, which joins by Tokens.Enrol
+//	Tokens.Find (tokens.go)        whose token this is; the file counts as it is at that moment
+//	Grant.Allows (scope.go)        whether its holder may do something
+//	WithGrant (client.go)          has a request's context name the token's holder
+//	Sees (client.go)               whether that holder may know of what belongs to somebody
 //
 // A context that names nobody sees nothing: what the server does itself says so, with WithServer or WithOwner.
 //
@@ -78,6 +79,9 @@ func (t Token) Grant() Grant {
 	}
 }
 
+// expired reports whether it is good for nothing any more.
+func (t Token) expired(now time.Time) bool { return !t.Expires.IsZero() && !now.Before(t.Expires) }
+
 // grace returns when the last of the earlier ones is over; zero: they are all.
 func (t Token) grace(now time.Time) (until time.Time) {
 	for _, e := range t.Earlier {
@@ -109,7 +113,10 @@ type held struct {
 // check returns an Unauthorized fault for a digest that is good for nothing any more.
 func (h held) check(now time.Time) error {
 	switch {
-	case !h.Expires.IsZero() && !now.Before(h.Expires):
+	case h.isWorkers() && h.expired(now):
+		return fault.New(fault.Unauthorized, "the invitation of the worker %q expired at %s", h.Name,
+			h.Expires.Format(time.RFC3339)).WithHint("`aod worker rm %s`, and invite it again", h.Name)
+	case h.expired(now):
 		return fault.New(fault.Unauthorized, "the token %q expired at %s", h.Name, h.Expires.Format(time.RFC3339)).
 			WithHint("ask for a new one: `aod token add NAME --expires 90d`")
 	case !h.until.IsZero() && !now.Before(h.until):
@@ -130,40 +137,43 @@ func (t *Tokens) Add(g Grant) (token string, err error) {
 	if err := g.check(now); err != nil {
 		return "", err
 	}
-	token = newToken()
+	token = NewToken()
 	made := Token{
 		Name: g.Name, Scopes: g.Scopes, Limits: g.Limits, Teams: g.Teams, Units: g.Units, Expires: g.Expires.UTC(),
 		SHA256: digest(token), Created: now.UTC().Truncate(time.Second),
 	}
-	return token, t.change(func(all []Token) ([]Token, error) {
-		if slices.ContainsFunc(all, func(t Token) bool { return t.Name == g.Name }) {
-			return nil, fault.New(fault.Conflict, "there is a token %q", g.Name).
-				WithHint("choose another name, or `aod token rm %s` first", g.Name)
+	return token, t.change(func(all []Token) ([]Token, error) { return added(all, made) })
+}
+
+// added adds a token to others. The error is a Conflict fault if its name is taken.
+func added(all []Token, made Token) ([]Token, error) {
+	for _, t := range all {
+		if t.Name == made.Name {
+			noun := t.noun()
+			return nil, fault.New(fault.Conflict, "there is a %s %q", noun, t.Name).
+				WithHint("choose another name, or `aod %s rm %s` first", noun, t.Name)
 		}
-		if len(all) >= maxTokens {
-			return nil, fault.New(fault.TooLarge, "there are %d tokens, which is the most", len(all)).
-				WithHint("remove those that nobody uses")
-		}
-		return append(all, made), nil
-	})
+	}
+	if len(all) >= maxTokens {
+		return nil, fault.New(fault.TooLarge, "there are %d tokens, which is the most", len(all)).
+			WithHint("remove those that nobody uses")
+	}
+	return append(all, made), nil
 }
 
 // Rotate makes another token in place of one, with all that it has, and returns it. The earlier one is good until the
 // grace is over; without a grace it, and what it has replaced itself, is good for nothing any more. The errors are
 // NotFound faults, and Conflict for a token that has expired.
 func (t *Tokens) Rotate(name string, grace time.Duration) (token string, err error) {
-	return t.rotate(name, grace, anyToken)
+	return t.rotate(name, grace, notWorkers)
 }
-
-// anyToken is the check of who may change every token.
-func anyToken(Token) error { return nil }
 
 // rotate is Rotate for a token that passes a check.
 func (t *Tokens) rotate(name string, grace time.Duration, check func(Token) error) (token string, err error) {
 	if grace < 0 || grace > maxGrace {
 		return "", fault.New(fault.Input, "a grace of %s is out of range", grace).WithHint("name one of 0 to 720h")
 	}
-	token = newToken()
+	token = NewToken()
 	return token, t.change(func(all []Token) ([]Token, error) {
 		i := slices.IndexFunc(all, func(t Token) bool { return t.Name == name })
 		if i < 0 {
@@ -179,7 +189,7 @@ func (t *Tokens) rotate(name string, grace time.Duration, check func(Token) erro
 
 // replace has another digest stand for a token.
 func (t *Token) replace(by string, grace time.Duration, now time.Time) error {
-	if !t.Expires.IsZero() && !now.Before(t.Expires) {
+	if t.expired(now) {
 		return fault.New(fault.Conflict, "the token %q has expired", t.Name).
 			WithHint("`aod token rm %s`, and make it again with another time", t.Name)
 	}
@@ -202,7 +212,7 @@ func (t *Token) replace(by string, grace time.Duration, now time.Time) error {
 }
 
 // Remove revokes a token. The error is NotFound if there is none of the name.
-func (t *Tokens) Remove(name string) error { return t.remove(name, anyToken) }
+func (t *Tokens) Remove(name string) error { return t.remove(name, notWorkers) }
 
 // remove is Remove for a token that passes a check.
 func (t *Tokens) remove(name string, check func(Token) error) error {
@@ -222,8 +232,14 @@ func unknownToken(name string) error {
 	return fault.New(fault.NotFound, "there is no token %s", fault.Quote(name)).WithHint("`aod token ls` lists them")
 }
 
-// List returns what is stored of each token, the oldest first, and when it was used last.
+// List returns what is stored of each token but for workers', the oldest first, and when it was used last.
 func (t *Tokens) List() ([]Token, error) {
+	all, err := t.stored()
+	return slices.DeleteFunc(all, Token.isWorkers), err
+}
+
+// stored is List with those of workers.
+func (t *Tokens) stored() ([]Token, error) {
 	all, _, err := t.read()
 	for i := range all {
 		all[i].Used = t.uses.last(all[i])
@@ -239,7 +255,9 @@ func (t *Tokens) Met(g Grant) {
 }
 
 // KeepUses writes down which tokens are used, at most once a minute, until ctx ends.
-func (t *Tokens) KeepUses(ctx context.Context, logger *slog.Logger) { t.uses.keep(ctx, t.List, logger) }
+func (t *Tokens) KeepUses(ctx context.Context, logger *slog.Logger) {
+	t.uses.keep(ctx, t.stored, logger)
+}
 
 // Teams returns the teams that tokens name, but for DefaultTeam; the list is the caller's. A file that can't be read
 // has none: nobody gets in then.
@@ -371,7 +389,8 @@ func (t *Tokens) unwritable(err error) error {
 		WithHint("is the data directory yours, and is there room on its disk?")
 }
 
-func newToken() string { return prefix + rand.Text() + rand.Text() }
+// NewToken returns a token that nobody can guess.
+func NewToken() string { return prefix + rand.Text() + rand.Text() }
 
 func digest(token string) string {
 	sum := sha256.Sum256([]byte(token))

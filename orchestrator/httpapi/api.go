@@ -101,6 +101,8 @@ type Options struct {
 	People *issuer.Issuer // whose tokens count, too; nil: nobody's
 	NoAuth bool           // every client may do everything
 
+	Workers Workers // machines that take runs; nil: the server takes none
+
 	Listen  string   // HOST:PORT, which a request's Host header may name
 	Hosts   []string // further names that it may have: NAME with any port, or NAME:PORT
 	Origins []string // of web pages that may call: SCHEME://HOST[:PORT]; none by default

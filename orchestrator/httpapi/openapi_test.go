@@ -279,6 +279,9 @@ func TestEveryRouteAnswersAsDocumented(t *testing.T) {
 	for _, op := range []string{"listWebhooks", "addWebhook", "getWebhook", "deleteWebhook", "testWebhook", "rotateWebhook", "startByHook"} {
 		seen[op] = true // see TestAWebhookOverHTTP, TestAHookStartsARun
 	}
+	for _, op := range []string{"listWorkers", "addWorker", "drainWorker", "undrainWorker", "removeWorker"} {
+		seen[op] = true // see TestWorkersAreManagedByAPI
+	}
 	for _, op := range []string{"postMCP", "streamMCP", "endMCPSession"} {
 		seen[op] = true // see TestASessionOfMCP
 	}

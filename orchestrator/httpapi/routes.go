@@ -93,6 +93,7 @@ type handlers struct {
 	audit     auditHandlers
 	tokens    tokenHandlers
 	webhooks  webhookHandlers
+	workers   workerHandlers
 	hooks     hookHandlers
 }
 
@@ -118,6 +119,7 @@ func newHandlers(svc *orchestrator.Service, opts Options) handlers {
 		audit:     auditHandlers{svc.Audit},
 		tokens:    tokenHandlers{svc, opts.Tokens, opts.Version},
 		webhooks:  webhookHandlers{svc},
+		workers:   workerHandlers{svc, opts.Workers},
 		hooks:     hookHandlers{svc, opts.Hooks, webhooks.NoKey(), opts.PayloadBytes, opts.Logger},
 		standard: standardHandlers{
 			svc, bodies, waits, hostFiles{opts.FileRoots, bodies, svc.Units}, opts.ExecuteProblems,
@@ -128,7 +130,7 @@ func newHandlers(svc *orchestrator.Service, opts Options) handlers {
 // table lists every route except those of the mounts.
 func (h handlers) table() []route {
 	return slices.Concat(h.ofRuns(), h.ofSessions(), h.ofSchedules(), h.ofWebhooks(), h.ofUnits(), h.ofTokens(),
-		h.ofServer(), h.ofStandard())
+		h.ofWorkers(), h.ofServer(), h.ofStandard())
 }
 
 func (h handlers) ofRuns() []route {
@@ -237,6 +239,17 @@ func (h handlers) ofTokens() []route {
 		{http.MethodPost, "/v1/tokens", access.Admin, h.tokens.add, 0},
 		{http.MethodDelete, "/v1/tokens/:name", access.Admin, about(tokenName, h.tokens.remove), 0},
 		{http.MethodPost, "/v1/tokens/:name/rotate", access.Admin, about(tokenName, h.tokens.rotate), 0},
+	}
+}
+
+func (h handlers) ofWorkers() []route {
+	drain, undrain := h.workers.draining(true), h.workers.draining(false)
+	return []route{
+		{http.MethodGet, "/v1/workers", access.Metrics, h.workers.list, 0},
+		{http.MethodPost, "/v1/workers", access.Admin, h.workers.add, 0},
+		{http.MethodDelete, "/v1/workers/:name", access.Admin, about(workerName, h.workers.remove), 0},
+		{http.MethodPost, "/v1/workers/:name/drain", access.Admin, one(workerName, drain), 0},
+		{http.MethodPost, "/v1/workers/:name/undrain", access.Admin, one(workerName, undrain), 0},
 	}
 }
 

@@ -19,11 +19,11 @@ import (
 //go:embed schema.sql
 var schema string
 
-const schemaVersion, oldestVersion = 14, 10
+const schemaVersion, oldestVersion = 15, 10
 
 // next brings a database of a version to the one after it. Tables that others refer to may be made anew. Never
 // changed: there are databases that were made so.
-var next = map[int]string{10: to11, 11: to12, 12: to13, 13: to14}
+var next = map[int]string{10: to11, 11: to12, 12: to13, 13: to14, 14: to15}
 
 var (
 	//go:embed to11.sql
@@ -34,6 +34,8 @@ var (
 	to13 string
 	//go:embed to14.sql
 	to14 string
+	//go:embed to15.sql
+	to15 string
 )
 
 // applicationID marks a file as ours: "AOD1".

@@ -550,3 +550,11 @@ END;
 CREATE TRIGGER runs_weighed_off_by AFTER DELETE ON runs WHEN OLD.made_by <> '' AND OLD.disk_bytes <> 0 BEGIN
   UPDATE maker_totals SET disk_bytes = disk_bytes - OLD.disk_bytes WHERE made_by = OLD.made_by;
 END;
+
+-- The machines that take runs from the server. Who may be one stands in the file of the tokens.
+CREATE TABLE workers (
+  name    TEXT    PRIMARY KEY,
+  drained INTEGER NOT NULL CHECK (drained IN (0, 1)), -- 1: it takes nothing new
+  about   BLOB, -- what it said of itself: JSON; NULL: nothing yet
+  seen_at INTEGER NOT NULL -- when it was connected last
+) STRICT, WITHOUT ROWID;

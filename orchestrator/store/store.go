@@ -26,6 +26,7 @@ type Store struct {
 	Deliveries  *Deliveries
 	Units       *Units
 	Signins     *Signins
+	Workers     *Workers
 	Audits      *Audits
 	Usages      *Usages
 	Feed        *Feed
@@ -38,7 +39,7 @@ func newStore(c *core) *Store {
 		Runs: &Runs{c}, Events: &Events{c}, Keys: &Keys{c}, Steps: &Steps{c}, ModelCalls: &ModelCalls{c},
 		Questions: &Questions{c}, Sessions: &Sessions{c}, Schedules: &Schedules{c}, Occurrences: &Occurrences{c},
 		Pushes: &Pushes{c}, Deliveries: &Deliveries{c}, Units: &Units{c}, Signins: &Signins{c}, Feed: &Feed{c},
-		Audits: &Audits{c}, Usages: &Usages{c}, Webhooks: &Webhooks{c}, core: c,
+		Audits: &Audits{c}, Usages: &Usages{c}, Webhooks: &Webhooks{c}, Workers: &Workers{c}, core: c,
 	}
 }
 

@@ -44,6 +44,10 @@ type Config struct {
 	SandboxUIDs     UIDRange // of sandboxes' users, where the server is root
 	AllowUnconfined bool     // serve with an engine that has no seccomp
 
+	LocalSandboxes bool          // units with containers run on this machine, too, beside workers
+	Labels         []string      // what units may need of this machine
+	WorkerGrace    time.Duration // how long a worker may be away before its runs count as lost
+
 	EgressPrivate []string // hosts at addresses that aren't public; see EgressExceptions
 
 	Sessions    int // containers that live on between the turns of sessions
@@ -111,6 +115,7 @@ type UnitConfig struct {
 	QueueWait   time.Duration // longest wait of a run; 0 likewise
 	Retries     int           // further attempts after a transient error; UnitsOwn is the unit's own number
 	Access      string        // ReadOnly or ReadWrite; "": as the unit says
+	Needs       []string      // labels of a machine, in addition to its agent.yaml
 	MayCall     []string      // units, in addition to its tools.yaml
 	MayNotCall  []string      // units, even if its tools.yaml lists them
 	Teams       []string      // that may run it; none: of a directory all, of an upload its own

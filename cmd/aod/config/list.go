@@ -85,6 +85,14 @@ func teamNames(into *[]string) list {
 	}
 }
 
+// machineLabels is a list of labels of a machine.
+func machineLabels(into *[]string) list {
+	return list{
+		into, "labels", "write a list of labels, such as [gpu, zone=b]", ",",
+		func(label string) (string, error) { return label, api.CheckLabel(label) },
+	}
+}
+
 func checkUnitName(name string) (string, error) { return name, api.CheckUnitName(name) }
 
 // modelNames is a list of names of models.

@@ -30,7 +30,7 @@ const (
 // settings is the table of the server's settings, bound to the fields of c. It is the
 // only place where they are listed.
 func (c *Config) settings() []setting {
-	return slices.Concat(c.place(), c.runs(), c.sandboxes(), c.bounds(), c.kept())
+	return slices.Concat(c.place(), c.runs(), c.sandboxes(), c.machines(), c.bounds(), c.kept())
 }
 
 // place is where the server is, and who may ask it.
@@ -190,6 +190,25 @@ func (c *Config) sandboxes() []setting {
 	}
 }
 
+// machines are where runs go on beside this one.
+func (c *Config) machines() []setting {
+	return []setting{
+		{
+			"local_sandboxes",
+			boolean{&c.LocalSandboxes},
+			"true",
+			"run units with containers on this machine, too; false: on workers alone",
+		},
+		{"labels", machineLabels(&c.Labels), "", "what units may need of this machine, such as [gpu]"},
+		{
+			"worker_grace",
+			duration{&c.WorkerGrace, time.Second, day},
+			"2m",
+			"how long a worker may be away before its runs count as lost",
+		},
+	}
+}
+
 // bounds is how much runs and requests may take, and what is kept.
 func (c *Config) bounds() []setting {
 	return []setting{
@@ -336,6 +355,7 @@ func (u *UnitConfig) turns() []setting {
 			"read-write where runs change something outside their sandboxes: then one at a time; what agent.yaml " +
 				"says by default",
 		},
+		{"needs", machineLabels(&u.Needs), "", "labels of a machine that it needs, beside those of agent.yaml"},
 		{"may_call", unitNames(&u.MayCall), "", "units that it may call beside those of tools.yaml"},
 		{"teams", teamNames(&u.Teams), "", "teams that may run it: an upload beside its own; of a directory all"},
 		{"may_not_call", unitNames(&u.MayNotCall), "", "units that it may not call, whatever tools.yaml says"},
