@@ -25,6 +25,7 @@ import (
 	"github.com/agent-on-demand/aod/orchestrator/feature/pushes"
 	"github.com/agent-on-demand/aod/orchestrator/feature/schedules"
 	"github.com/agent-on-demand/aod/orchestrator/feature/upstreams"
+	"github.com/agent-on-demand/aod/orchestrator/feature/workers"
 	"github.com/agent-on-demand/aod/orchestrator/httpapi"
 	"github.com/agent-on-demand/aod/orchestrator/kind/container"
 	"github.com/agent-on-demand/aod/orchestrator/protocol/mcp"
@@ -161,7 +162,7 @@ func metrics(t *testing.T) []string {
 	containers := container.New(enginetest.NewFake(nil), container.Options{})
 	service, err := orchestrator.NewService(orchestrator.Options{
 		Home: t.TempDir(), Kinds: run.Kinds{"capsule": containers},
-		Features: []feature.Feature{models.New(models.Models{}), upstreams.New(nil), egresses.New(egress.New(egress.Options{})), pushes.NewFeature(pushes.Options{}), schedules.New(nil)},
+		Features: []feature.Feature{models.New(models.Models{}), upstreams.New(nil), egresses.New(egress.New(egress.Options{})), pushes.NewFeature(pushes.Options{}), schedules.New(nil), workers.New(workers.Options{})},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -43,7 +43,7 @@ func TestTheCommandsShownExist(t *testing.T) {
 }
 
 // groups are commands that do nothing but hold others.
-var groups = map[string]bool{"agent": true, "au": true, "schedule": true, "secret": true, "token": true, "webhook": true}
+var groups = map[string]bool{"agent": true, "au": true, "schedule": true, "secret": true, "token": true, "webhook": true, "worker": true}
 
 // isCommand reports whether the help of aod, or of the group that it is in, lists a command.
 func isCommand(helps map[string]string, command string) bool {

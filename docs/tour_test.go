@@ -26,7 +26,7 @@ const tourTime = 15 * time.Minute
 // block are among those that were.
 func TestTheToursShownWork(t *testing.T) {
 	dockertest.Require(t)
-	for _, name := range []string{"server.md", "server-api.md", "warm-starts.md", "backup.md", "models.md", "agents-ai.md", "mcp.md", "flows.md", "schedules.md", "agents.md", "network.md", "a2a.md", "team.md", "webhooks.md"} {
+	for _, name := range []string{"server.md", "server-api.md", "warm-starts.md", "backup.md", "models.md", "agents-ai.md", "mcp.md", "flows.md", "schedules.md", "agents.md", "network.md", "a2a.md", "team.md", "webhooks.md", "workers.md"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			if name == "network.md" {

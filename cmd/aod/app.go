@@ -30,6 +30,7 @@ import (
 	"github.com/agent-on-demand/aod/cmd/aod/units"
 	"github.com/agent-on-demand/aod/cmd/aod/validate"
 	"github.com/agent-on-demand/aod/cmd/aod/webhooks"
+	"github.com/agent-on-demand/aod/cmd/aod/workers"
 	"github.com/agent-on-demand/aod/orchestrator/kind/container"
 	"github.com/agent-on-demand/aod/runtime/docker"
 )
@@ -134,7 +135,7 @@ func (a *app) commands() []*cobra.Command {
 	return []*cobra.Command{
 		capsules.InitCommand(env), capsules.BuildCommand(env), capsules.TestCommand(env), capsules.ShellCommand(env),
 		validate.Command(env), describe.Command(env), units.Command(env), schedules.Command(env),
-		webhooks.Command(env),
+		webhooks.Command(env), workers.Command(env),
 		runcmd.Command(env), runcmd.RerunCommand(env),
 		runs.Command(env), runs.PsCommand(env), runs.LogsCommand(env), runs.CancelCommand(env),
 		runs.RemoveCommand(env), runs.SayCommand(env),
@@ -143,7 +144,7 @@ func (a *app) commands() []*cobra.Command {
 		changes.DiffCommand(env), changes.ApplyCommand(env),
 		au.Command(env), agents.Command(env), agents.CheckAgentCommand(env), flows.Command(env), models.Command(env),
 		mcp.Command(env, a.ownUnits),
-		a.serveCommand(), doctor.Command(env), versionCommand(env),
+		a.serveCommand(), workCommand(a), doctor.Command(env), versionCommand(env),
 		admin.ConfigCommand(env), admin.PoolCommand(env), admin.PruneCommand(env), admin.BackupCommand(env),
 		admin.AuditCommand(env), admin.UsageCommand(env),
 		admin.RestoreCommand(env), admin.TokenCommand(env), admin.SecretCommand(env), admin.PageCommand(env),

@@ -9,6 +9,7 @@ import (
 	"github.com/agent-on-demand/aod/cmd/aod/config"
 	"github.com/agent-on-demand/aod/internal/issuer"
 	"github.com/agent-on-demand/aod/orchestrator"
+	"github.com/agent-on-demand/aod/orchestrator/feature/workers"
 	"github.com/agent-on-demand/aod/orchestrator/httpapi"
 	"github.com/agent-on-demand/aod/orchestrator/signins"
 	"github.com/agent-on-demand/aod/orchestrator/web"
@@ -22,11 +23,15 @@ func pageMounts(
 	service *orchestrator.Service, c *config.Config, people *issuer.Issuer,
 	signIn func(ctx context.Context, token string) (signins.Session, error), logger *slog.Logger,
 ) (mounts []httpapi.Mount, err error) {
-	page, err := web.New(service, web.Options{
+	opts := web.Options{
 		Version: versionText(), NoAuth: c.NoAuth, SignIn: signIn, People: people, Redirect: c.OIDC.Redirect,
 		Logger:      logger,
 		UploadBytes: c.UploadLimit, PayloadBytes: c.PayloadLimit,
-	})
+	}
+	if machines, has := orchestrator.FeatureOf[*workers.Feature](service); has {
+		opts.Workers = machines
+	}
+	page, err := web.New(service, opts)
 	if err != nil {
 		return nil, err
 	}

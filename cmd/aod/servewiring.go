@@ -32,6 +32,7 @@ import (
 	"github.com/agent-on-demand/aod/orchestrator/feature/models"
 	"github.com/agent-on-demand/aod/orchestrator/feature/pushes"
 	"github.com/agent-on-demand/aod/orchestrator/feature/webhooks"
+	"github.com/agent-on-demand/aod/orchestrator/feature/workers"
 	"github.com/agent-on-demand/aod/orchestrator/httpapi"
 	"github.com/agent-on-demand/aod/orchestrator/kind/container"
 	"github.com/agent-on-demand/aod/orchestrator/pool"
@@ -121,6 +122,34 @@ func quotaOf(s config.Spending) models.Quota {
 	}
 }
 
+// workersOf have runs go on at other machines.
+func workersOf(c *config.Config, home string) *workers.Feature {
+	return workers.New(workers.Options{
+		Credentials: admin.NamedTokens(home), Version: versionText(), Grace: c.WorkerGrace, Labels: c.Labels,
+		Elsewhere: !c.LocalSandboxes,
+		Pins:      func() []string { return ownPins(c, home) },
+		Stays: func(unit string) bool {
+			u := c.ForUnit(unit)
+			return u.ModelPath != "" || u.MaxStdin != c.ForUnit("").MaxStdin
+		},
+	})
+}
+
+// ownPins are those of the certificate that the server has made itself; none of another one, which has its roots.
+func ownPins(c *config.Config, home string) (pins []string) {
+	if c.TLS != config.TLSSelf {
+		return nil
+	}
+	now, err := cli.ReadServing(home)
+	if err != nil {
+		return nil
+	}
+	for _, pin := range now.Pins {
+		pins = append(pins, string(pin))
+	}
+	return pins
+}
+
 // teamsOf returns the teams that the settings in force or tokens name, but for the default one.
 func teamsOf(settings func() *config.Config, tokens *access.Tokens) access.Teams {
 	return func() []string {
@@ -198,14 +227,17 @@ func (a *app) newAPI(
 			Spans: true,
 		})
 	tokens := admin.NamedTokens(home(c))
-	mounts := append(agentMounts(service, c, logger), httpapi.Mount{Patterns: mcp.Patterns(), Handler: tools})
+	machines, _ := orchestrator.FeatureOf[*workers.Feature](service)
+	mounts := append(agentMounts(service, c, logger), httpapi.Mount{Patterns: mcp.Patterns(), Handler: tools},
+		httpapi.Mount{Patterns: workers.Patterns(), Handler: machines.Handler(), Scope: access.Work})
 	opts := httpapi.Options{
 		Token: token, Tokens: tokens, People: settings.people, NoAuth: c.NoAuth, Listen: c.Listen, Hosts: c.Hosts,
 		Origins:     c.Origins,
 		UploadBytes: c.UploadLimit, PayloadBytes: c.PayloadLimit, Memory: service.Memory(), FileRoots: c.FileRoots,
 		ExecuteProblems: c.ExecuteErrors == config.AsProblem, NoPage: !hasPage, Reload: settings.reload,
 		Logger: logger, Version: versionText(), Metrics: service.Metrics(), Collectors: tools.Collectors(),
-		Hooks: func(name string) (httpapi.Hook, bool) { return hookOf(settings.config(), name) },
+		Workers: machines,
+		Hooks:   func(name string) (httpapi.Hook, bool) { return hookOf(settings.config(), name) },
 	}
 	if c.A2A.Enabled {
 		authorize := func(ctx context.Context, of a2a.Caller) (context.Context, error) {

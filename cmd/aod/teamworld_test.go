@@ -127,7 +127,7 @@ func (w *teams) fill() {
 	w.making(http.MethodPost, "/a2a/writer/message:send", `{"message":{"messageId":"m0","role":"ROLE_USER","parts":[{"text":"hi"}]},"configuration":{"taskPushNotificationConfig":{"url":"http://hook.example:9/in"}}}`)
 	w.has = map[string][]string{
 		"run": {done, own, waits, asks, turn, scheduled}, "session": {session}, "question": {w.record(asks).Question.ID},
-		"unit": {"a.alpha-unit", "alpha-unit", "a.alpha-talk"}, "schedule": {"a.alpha-plan", "alpha-plan"}, "token": {"alpha-aide"}, "hook": {"alpha-hook"},
+		"unit": {"a.alpha-unit", "alpha-unit", "a.alpha-talk"}, "schedule": {"a.alpha-plan", "alpha-plan"}, "token": {"alpha-aide"}, "hook": {"alpha-hook"}, "worker": {"alpha-worker"},
 		"webhook": {w.making(http.MethodPost, "/v1/webhooks", `{"url":"http://hook.example:9/in"}`)},
 	}
 	w.making(http.MethodPost, "/v1/tokens", `{"name":"alpha-aide","scopes":["read"]}`)
@@ -141,7 +141,7 @@ func toPushOf(run string) string {
 // never are the ids of what never was, by what a has.
 func never(noun, has string) string {
 	switch noun {
-	case "unit", "schedule", "token", "hook":
+	case "unit", "schedule", "token", "hook", "worker":
 		return strings.Replace(has, "alpha", "omega", 1)
 	}
 	return noRun

@@ -79,6 +79,7 @@ type page struct {
 	client  *http.Client
 	release chan struct{} // lets programs that wait go on: one by what is sent, all when it is closed
 	streams atomic.Int64  // that browsers have now
+	fleet   *fleet
 
 	engine  *enginetest.Fake
 	home    string
@@ -96,7 +97,7 @@ func newPage(t testing.TB, files ...map[string]string) *page {
 // newPageFor is newPage with what people sign in by.
 func newPageFor(t testing.TB, opts web.Options, files ...map[string]string) *page {
 	t.Helper()
-	p := &page{t: t, opts: opts, log: &testkit.Log{}, sources: t.TempDir(), home: filepath.Join(t.TempDir(), "home"), release: make(chan struct{})}
+	p := &page{t: t, opts: opts, fleet: newFleet(), log: &testkit.Log{}, sources: t.TempDir(), home: filepath.Join(t.TempDir(), "home"), release: make(chan struct{})}
 	for _, some := range append(files, unitFiles) {
 		for name, content := range some {
 			p.write(name, content)
@@ -154,7 +155,7 @@ func (p *page) start(address string) {
 	})
 	must(p.t, err)
 	must(p.t, p.svc.Start(context.WithoutCancel(trusted.Context(p.t))))
-	p.opts.Version, p.opts.Logger = "1.2.3", logger
+	p.opts.Version, p.opts.Logger, p.opts.Workers = "1.2.3", logger, p.fleet
 	p.opts.SignIn = func(ctx context.Context, token string) (signins.Session, error) { return p.api.SignIn(ctx, token) }
 	p.web, err = web.New(p.svc, p.opts)
 	must(p.t, err)

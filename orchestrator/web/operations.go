@@ -13,6 +13,7 @@ import (
 func (p *Page) addOperations() {
 	p.page("/ui/operations", office{p}.show)
 	p.addPrune()
+	p.addWorkers()
 	p.addSchedules()
 	p.addWebhooks()
 	p.addAccounts()
@@ -133,18 +134,20 @@ func (p office) show(r *request) (content, error) {
 	if err != nil {
 		return content{}, err
 	}
+	workers, err := machines(p).list(r.Context(), r.frame.now)
 	return content{
 		title: "Operations", section: "operations",
 		parts: []part{
 			{"head", "operations-head", o},
 			{"facts", "operations-facts", o},
 			{"queue", "operations-queue", o},
+			{"workers", "operations-workers", workers},
 			{"units", "operations-units", o},
 			{"pool", "operations-pool", o},
 			{"room", "operations-room", nil},
 		},
 		follow: every(2 * time.Second),
-	}, nil
+	}, err
 }
 
 func (p office) read(ctx context.Context) (o operations, err error) {

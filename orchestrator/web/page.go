@@ -29,6 +29,7 @@ type Options struct {
 	People   *issuer.Issuer
 	Redirect string
 	Logger   *slog.Logger // nil: nothing is logged
+	Workers  Workers      // nil: the server takes none
 
 	UploadBytes  int64 // of a form with files; 0: 256 MiB
 	PayloadBytes int64 // of an input's JSON; 0: 1 MiB

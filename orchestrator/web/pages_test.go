@@ -67,7 +67,7 @@ func newScene(p *page) scene {
 			record.ID, p.ran("files", strings.Repeat("a-long-name-", 12)+".txt"), p.ran("fail", ""),
 			p.ran("complain", strings.Repeat("Unbreakable", 30)), p.begun(),
 		},
-		"units": {"teller", "actor"}, "questions": {asked.Questions[0].ID}, "schedules": {"nightly"},
+		"units": {"teller", "actor"}, "questions": {asked.Questions[0].ID}, "schedules": {"nightly"}, "workers": {"big"},
 		"chat": {strings.TrimPrefix(said, "chat/")},
 	}
 	told, _ := orchestrator.FeatureOf[*webhooks.Feature](p.svc)

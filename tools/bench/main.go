@@ -30,6 +30,7 @@ type maker struct {
 var makers = []maker{
 	{"small", latency, "A small Python job", (*bench).smallJob},
 	{"handoff", latency, "A capsule calls a capsule", (*bench).handOver},
+	{"worker", latency, "A small job at a worker", (*bench).farJob},
 	{"flow", latency, "Ten jobs in a row", (*bench).tenInARow},
 	{"decide", latency, "Nodes that decide", (*bench).decides},
 	{"mcp", latency, "A tool of the Model Context Protocol", (*bench).modelContext},

@@ -40,8 +40,11 @@ const maxServing = 64 << 10
 func ServingFile(home string) string { return filepath.Join(home, "serving.json") }
 
 // Serving returns what the server of the data directory has written. LocalServer says whether there is one.
-func (env *Env) Serving() (now Serving, err error) {
-	raw, err := safefs.ReadNamed(ServingFile(env.Home()), maxServing)
+func (env *Env) Serving() (now Serving, err error) { return ReadServing(env.Home()) }
+
+// ReadServing returns what the server with a home has written.
+func ReadServing(home string) (now Serving, err error) {
+	raw, err := safefs.ReadNamed(ServingFile(home), maxServing)
 	if err == nil {
 		err = json.Unmarshal(raw, &now)
 	}

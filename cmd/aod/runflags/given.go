@@ -80,7 +80,7 @@ func (f *Given) RefuseOnServer() error {
 // GivenOf converts what the server's file says of a unit.
 func GivenOf(u config.UnitConfig) unit.Given {
 	given := unit.Given{
-		Env: u.Env, Network: u.Network, MayCall: u.MayCall, MayNotCall: u.MayNotCall,
+		Env: u.Env, Network: u.Network, Needs: u.Needs, MayCall: u.MayCall, MayNotCall: u.MayNotCall,
 		Models: nonEmpty(u.Models), Budgets: capsule.Budgets{Tokens: int64(u.ModelTokens), Cost: u.ModelCost},
 		Limits: capsule.Limits{
 			Timeout: u.Timeout, MemoryBytes: u.Limits.Memory, CPUs: u.Limits.CPUs, PIDs: int64(u.Limits.PIDs),

@@ -64,6 +64,7 @@ func (p runPage) head() {
 	if r.FinishedAt != nil {
 		p.page.Field("finished", ui.Time(*r.FinishedAt))
 	}
+	p.page.Field("worker", r.Worker)
 	p.page.Field("image", r.Image.Ref)
 	p.page.Field("container", containerText(r.Container))
 	p.page.Field("times", timesText(r.Timings))

@@ -1,0 +1,139 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"path/filepath"
+	goruntime "runtime"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/cmd/aod/cli"
+	"github.com/agent-on-demand/aod/cmd/aod/config"
+	"github.com/agent-on-demand/aod/internal/secrets"
+	"github.com/agent-on-demand/aod/orchestrator/kind/container"
+	"github.com/agent-on-demand/aod/orchestrator/worker"
+	"github.com/agent-on-demand/aod/runtime/docker"
+)
+
+// machine is this one, as it works for a server.
+type machine struct {
+	*app
+	join   string   // a file to join with; "": it has joined
+	labels []string // that units may need
+}
+
+func workCommand(a *app) *cobra.Command {
+	asked := machine{app: a}
+	cmd := &cobra.Command{
+		Use:   "work",
+		Short: "Take runs from a server, and carry them out on this machine",
+		Long: `Take runs from a server, and carry them out on this machine's engine, until SIGTERM or Ctrl-C. The
+machine needs Docker and a way to the server, and no address of its own. It joins once, with the
+file that aod worker add has printed at the server; its data directory remembers that.
+
+Runs outlive this command: their containers go on when it ends, however it does, and started again
+it goes on with them. While the server is away they go on, too, and their results wait for it. To
+end it without a trace: aod worker drain NAME at the server, wait, and aod worker rm NAME.
+
+Of the settings (--config) those of containers, images, disk and log count; concurrency is how many
+runs it takes at once, memory what they may take together.`,
+		Example: "  aod work --join big.join\n  aod work\n  aod work --label gpu --label zone=b",
+		Args:    cli.Exactly(0, "nothing but flags"),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := cli.LoadConfig(cmd)
+			if err != nil {
+				return err
+			}
+			for _, label := range asked.labels {
+				if err := api.CheckLabel(label); err != nil {
+					return err
+				}
+			}
+			return asked.work(cmd.Context(), c)
+		},
+	}
+	cmd.Flags().StringVar(&asked.join, "join", "", "the file that aod worker add has printed: join that server first")
+	cmd.Flags().StringSliceVar(&asked.labels, "label", nil,
+		"what units may need of this machine: gpu, zone=b; several with commas; may be repeated")
+	cli.AddSettings(cmd)
+	return cmd
+}
+
+// work takes runs until ctx ends.
+func (m machine) work(ctx context.Context, c *config.Config) (err error) {
+	if err := leadsRuns(goruntime.GOOS); err != nil {
+		return err
+	}
+	logger, home := cli.NewLogger(m.env.Err, c.LogFormat, c.LogLevel), filepath.Join(c.Data, "worker")
+	boundMemory(logger)
+	if m.join != "" {
+		if err := m.joinServer(ctx, home, logger); err != nil {
+			return err
+		}
+	}
+	engine, err := m.engine(docker.Options{Unconfined: c.AllowUnconfined})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, engine.Close()) }()
+	containers := container.New(engine, containerOptions(c, secrets.Files{}, logger))
+	if err := containers.Confined(ctx); fault.Is(err, fault.Unsupported) { // one that doesn't answer is waited for
+		return err
+	}
+	labels, err := labelsOf(ctx, engine, m.labels)
+	if err != nil {
+		return err
+	}
+	w, err := worker.New(worker.Options{
+		Home: home, Kind: containers, Version: versionText(), Slots: c.Concurrency, MemoryBytes: c.Memory,
+		Labels: labels, MinFreeDisk: c.MinFreeDisk, Logger: logger,
+	})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, w.Close()) }()
+	return w.Run(ctx)
+}
+
+// joinServer has this machine join the server of the file that `aod worker add` has printed.
+func (m machine) joinServer(ctx context.Context, home string, logger *slog.Logger) error {
+	text, err := cli.ReadSmall(m.join)
+	var invited worker.Invitation
+	if err == nil {
+		err = json.Unmarshal([]byte(text), &invited.WorkerJoin)
+	}
+	if err != nil || invited.Server == "" || invited.Token == "" {
+		return fault.Wrap(fault.Input, err, "%q isn't a file to join with", m.join).
+			WithHint("at the server: aod worker add NAME >NAME.join")
+	}
+	if invited.CA = m.env.CA; invited.CA != "" {
+		if invited.CA, err = filepath.Abs(invited.CA); err != nil {
+			return err
+		}
+	}
+	if err := worker.Join(ctx, home, invited, logger); err != nil {
+		return err
+	}
+	m.env.Note("joined %s as %s", invited.Server, invited.Name)
+	return nil
+}
+
+// labelsOf are those that are given, and what the engine is.
+func labelsOf(ctx context.Context, engine serverEngine, given []string) ([]string, error) {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	info, err := engine.Probe(ctx)
+	if err != nil {
+		return nil, err
+	}
+	all := append(slices.Clone(given), "os="+info.OS, "arch="+info.Arch)
+	slices.Sort(all)
+	return slices.Compact(all), nil
+}

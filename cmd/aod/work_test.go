@@ -1,0 +1,518 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log"
+	"math"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/client"
+	"github.com/agent-on-demand/aod/cmd/aod/ui"
+	"github.com/agent-on-demand/aod/internal/testing/testkit"
+	"github.com/agent-on-demand/aod/orchestrator/servicetest"
+	"github.com/agent-on-demand/aod/runtime"
+	"github.com/agent-on-demand/aod/runtime/docker"
+	"github.com/agent-on-demand/aod/runtime/docker/dockertest"
+	"github.com/agent-on-demand/aod/runtime/enginetest"
+)
+
+// jobOrders are the input of a job: what its program does.
+type jobOrders struct {
+	Mark  string   `json:"mark"`
+	MS    int      `json:"ms,omitempty"`   // it takes so long
+	Hold  bool     `json:"hold,omitempty"` // it waits until it is let go
+	Lines int      `json:"lines,omitempty"`
+	Bytes int      `json:"bytes,omitempty"` // of an output file
+	Doc   string   `json:"doc,omitempty"`   // an input file, which it copies
+	Calls []string `json:"calls,omitempty"` // marks of jobs that it calls, all at once
+	Deep  int      `json:"deep,omitempty"`  // how many calls there are below one another
+	Holds bool     `json:"holds,omitempty"` // what it calls holds
+	Exit  int      `json:"exit,omitempty"`
+}
+
+const jobSchema = `{
+  "input": {"type": "object", "properties": {"mark": {"type": "string"}, "doc": {"type": "string", "format": "file_path"}}, "required": ["mark"]},
+  "output": {"type": "object", "properties": {"mark": {"type": "string"}, "file": {"type": "string", "format": "file_path"}}, "required": ["mark"]}
+}`
+
+// fleet is a server of this process without containers of its own, with workers of this process, each with an engine in
+// memory. Between it and each worker there is a road.
+type fleet struct {
+	*server
+	jobs jobs
+}
+
+// jobs are the programs of all engines.
+type jobs struct {
+	mu    sync.Mutex
+	begun map[string]int
+	gates map[string]chan struct{}
+}
+
+// newFleet starts a server. Workers that are away for longer than the grace are lost.
+func newFleet(t *testing.T, grace string, settings ...string) *fleet {
+	t.Helper()
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "aod.yaml")
+	lines := append([]string{
+		"local_sandboxes: false", "worker_grace: " + grace, "queue: 10000", "handoff_calls: 2000", "concurrency: 4",
+		"unit: {effective: {policy: {networks: [none, bridge]}}}",
+	}, settings...)
+	write(t, strings.Join(lines, "\n")+"\n", file)
+	f := &fleet{server: newInside(t, "--config", file), jobs: jobs{begun: map[string]int{}, gates: map[string]chan struct{}{}}}
+	f.addJob("job", "")
+	f.addJob("effective", "network: bridge\n")
+	f.start()
+	return f
+}
+
+// addJob gives the server a unit whose program is a job.
+func (f *fleet) addJob(name, agent string) {
+	dir := filepath.Join(f.units, name)
+	write(f.t, "FROM "+dockertest.Image+"\nCMD [\"job\"]\n", dir, "Dockerfile")
+	write(f.t, "name: "+name+"\nrecursion: 20\nlimits: {timeout: 10m}\n"+agent, dir, "agent.yaml")
+	write(f.t, jobSchema, dir, "schema.json")
+	write(f.t, "- {name: job, capsule: job, description: a job, parameters: {type: object}}\n", dir, "tools.yaml")
+	f.runs(name, f.jobs.run)
+}
+
+// run is the program of a job.
+func (j *jobs) run(ctx context.Context, box servicetest.Sandbox) int {
+	b := boxed{box, ctx}
+	var todo jobOrders
+	if box.Input(&todo) != nil {
+		return 9
+	}
+	gate := j.begin(todo.Mark)
+	for i := range todo.Lines {
+		_, _ = fmt.Fprintf(box.Stdout, "line %d\n", i+1)
+	}
+	b.rests(time.Duration(todo.MS) * time.Millisecond)
+	if todo.Hold {
+		select {
+		case <-gate:
+		case <-ctx.Done():
+			return 137
+		}
+	}
+	if j.call(b, todo) != "" || ctx.Err() != nil {
+		return 8
+	}
+	if todo.Exit > 0 {
+		box.Output(failing("Planned", "as it was asked for"))
+		return todo.Exit
+	}
+	result := map[string]string{"mark": todo.Mark}
+	if todo.Bytes > 0 {
+		b.writes("made/file", fileBytes(todo.Bytes))
+		result["file"] = "made/file"
+	}
+	if todo.Doc != "" {
+		raw, err := os.ReadFile(filepath.Join(box.Path("/io/input"), todo.Doc))
+		if err != nil {
+			return 7
+		}
+		b.writes("copy", raw)
+		result["file"] = "copy"
+	}
+	box.Output(result)
+	return 0
+}
+
+// fileBytes are what a job writes into its file.
+func fileBytes(n int) []byte { return []byte(strings.Repeat("0123456789abcdef", n/16)) }
+
+// call makes the calls of a job at once, and returns what went wrong. Each has a key: a program asks again when its socket
+// was away.
+func (j *jobs) call(b boxed, todo jobOrders) (wrong string) {
+	if todo.Deep > 0 {
+		todo.Calls = []string{todo.Mark + "+"}
+	}
+	var calls sync.WaitGroup
+	var mu sync.Mutex
+	for _, mark := range todo.Calls {
+		calls.Go(func() {
+			args := jobOrders{Mark: mark, Deep: max(todo.Deep-1, 0), Hold: todo.Holds}
+			status, answer := b.asks("POST", "/handoff", mark, string(servicetest.JSON(map[string]any{"target": "job", "args": args})))
+			if status != "200" || !strings.Contains(answer, `"success":true`) {
+				mu.Lock()
+				wrong = status + " " + answer
+				mu.Unlock()
+			}
+		})
+	}
+	calls.Wait()
+	return wrong
+}
+
+// begin counts that a program has begun, and returns what lets it go.
+func (j *jobs) begin(mark string) <-chan struct{} {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.begun[mark]++
+	return j.gateOf(mark)
+}
+
+func (j *jobs) gateOf(mark string) chan struct{} {
+	if j.gates[mark] == nil {
+		j.gates[mark] = make(chan struct{})
+	}
+	return j.gates[mark]
+}
+
+// letGo lets the jobs of marks go on.
+func (f *fleet) letGo(marks ...string) {
+	f.jobs.mu.Lock()
+	defer f.jobs.mu.Unlock()
+	for _, mark := range marks {
+		close(f.jobs.gateOf(mark))
+	}
+}
+
+// begun returns how often the program of a mark has begun.
+func (f *fleet) begun(mark string) int {
+	f.jobs.mu.Lock()
+	defer f.jobs.mu.Unlock()
+	return f.jobs.begun[mark]
+}
+
+func (f *fleet) awaitBegun(marks ...string) {
+	f.t.Helper()
+	for _, mark := range marks {
+		testkit.Eventually(f.t, mark+" has begun", func() bool { return f.begun(mark) > 0 })
+	}
+}
+
+// job submits a job and returns its run.
+func (f *fleet) job(todo jobOrders, files ...client.InputFile) string {
+	f.t.Helper()
+	return f.jobOf("job", todo, files...)
+}
+
+func (f *fleet) jobOf(unit string, todo jobOrders, files ...client.InputFile) string {
+	f.t.Helper()
+	record, err := f.submit(f.t.Context(), client.Submission{Unit: unit, Input: servicetest.JSON(todo), Files: files})
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return record.ID
+}
+
+// succeeded waits for the end of runs, which have to succeed, each begun once.
+func (f *fleet) succeeded(ids ...string) {
+	f.t.Helper()
+	for _, id := range ids {
+		r := f.await(id)
+		var out jobOrders
+		_ = json.Unmarshal(r.Output, &out) // an empty one has begun never
+		if r.Outcome != api.Success || f.begun(out.Mark) != 1 || len(r.Attempts) > 0 {
+			f.t.Errorf("run %s: %s, begun %d times, attempts %d, error %+v, warnings %v", id, r.Outcome, f.begun(out.Mark),
+				len(r.Attempts)+1, r.Error, r.Warnings)
+		}
+	}
+}
+
+// fileOf returns what is in the first file of a run.
+func (f *fleet) fileOf(r api.Record) []byte {
+	f.t.Helper()
+	var content bytes.Buffer
+	if err := f.client.Files.Get(f.t.Context(), r.ID, r.Files[0], &content); err != nil {
+		f.t.Fatal(err)
+	}
+	return content.Bytes()
+}
+
+// far is a worker of this process.
+type far struct {
+	fleet  *fleet
+	name   string
+	data   string
+	slots  int
+	engine memoryEngine
+	road   *road
+	stop   context.CancelFunc
+	ended  chan struct{}
+	code   int
+	flags  []string
+}
+
+// worker has a worker join, with an engine of its own, and waits until it is there.
+func (f *fleet) worker(name string, slots int, flags ...string) *far {
+	f.t.Helper()
+	w := &far{fleet: f, name: name, data: f.t.TempDir(), slots: slots, road: newRoad(f.t, f.url()), flags: flags}
+	w.engine.Fake = enginetest.NewFake(enginetest.WithInit(f.inside.run))
+	w.engine.AddImage(runtime.Image{
+		ID: "sha256:base", Tags: []string{dockertest.Image, "aod/base"}, Cmd: []string{"bash"}, OS: "linux", Arch: "amd64",
+	})
+	join, err := f.client.Workers.Add(f.t.Context(), name)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	join.Server = w.road.URL
+	write(f.t, string(servicetest.JSON(join)), w.data, "join")
+	w.begin("--join", filepath.Join(w.data, "join"))
+	w.ready()
+	f.t.Cleanup(w.end)
+	return w
+}
+
+// begin starts the worker's command.
+func (w *far) begin(flags ...string) {
+	w.fleet.t.Helper()
+	log, err := os.OpenFile(w.logFile(), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	if err != nil {
+		w.fleet.t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	said := &ui.Output{Writer: log, FD: -1}
+	a := newApp(strings.NewReader(""), said, said)
+	a.engine = func(docker.Options) (serverEngine, error) { return w.engine, nil }
+	w.stop, w.ended = stop, make(chan struct{})
+	args := append([]string{"work", "--data", w.data, "--concurrency", fmt.Sprint(w.slots), "--memory", "1TiB", "--pool", "0"}, flags...)
+	go func() {
+		defer close(w.ended)
+		defer log.Close()
+		w.code = a.run(ctx, append(args, w.flags...))
+	}()
+}
+
+func (w *far) logFile() string { return filepath.Join(w.data, "work.log") }
+
+func (w *far) log() string {
+	raw, _ := os.ReadFile(w.logFile())
+	return string(raw)
+}
+
+// state is what the server says of the worker.
+func (w *far) state() api.WorkerState {
+	all, err := w.fleet.client.Workers.List(context.Background())
+	if err != nil {
+		return ""
+	}
+	for _, one := range all {
+		if one.Name == w.name {
+			return one.State
+		}
+	}
+	return ""
+}
+
+func (w *far) ready() {
+	w.fleet.t.Helper()
+	testkit.Eventually(w.fleet.t, w.name+" is there", func() bool {
+		select {
+		case <-w.ended:
+			w.fleet.t.Fatalf("the worker has ended with %d:\n%s", w.code, w.log())
+		default:
+		}
+		return w.state() == api.WorkerConnected
+	})
+}
+
+// leave ends the worker's process. What it runs goes on.
+func (w *far) leave() {
+	w.stop()
+	<-w.ended
+}
+
+// end ends the worker for good. Nothing of it may be left.
+func (w *far) end() {
+	if !w.fleet.t.Failed() {
+		w.awaitEmpty()
+	}
+	w.leave()
+	if w.fleet.t.Failed() {
+		w.fleet.t.Logf("%s:\n%s", w.name, w.log())
+	}
+}
+
+// awaitEmpty waits until nothing of a run is left at the worker.
+func (w *far) awaitEmpty() {
+	w.fleet.t.Helper()
+	testkit.Eventually(w.fleet.t, "nothing is left at "+w.name, w.isEmpty)
+}
+
+// isEmpty reports whether nothing of a run is left at the worker.
+func (w *far) isEmpty() bool {
+	refs, err := w.engine.ContainersByLabel(context.Background(), nil)
+	leases, _ := filepath.Glob(filepath.Join(w.data, "worker", "leases", "*"))
+	runs, _ := filepath.Glob(filepath.Join(w.data, "worker", "runs", "*"))
+	return err == nil && len(refs)+len(leases)+len(runs) == 0
+}
+
+// road is between a worker and the server, and may be in a bad state.
+type road struct {
+	*httptest.Server
+	onward   *httputil.ReverseProxy
+	straying sync.WaitGroup
+
+	mu     sync.Mutex
+	status int                               // what it answers in the server's place; 0: nothing, -1: it is cut
+	lose   func(*http.Request) bool          // the answers that are lost
+	delay  func(*http.Request) time.Duration // for which requests are on their way
+	stray  func(*http.Request) time.Duration // which requests break off, and come to the server so late, or never; 0: it doesn't
+	cut    func(path string, b []byte) int   // how many bytes of a part of an answer pass before it is cut; below 0: all
+	asked  []string                          // methods and paths
+}
+
+func newRoad(t *testing.T, to string) *road {
+	base, err := url.Parse(to)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &road{onward: &httputil.ReverseProxy{
+		Rewrite:       func(p *httputil.ProxyRequest) { p.SetURL(base); p.Out.Host = base.Host },
+		FlushInterval: -1, Transport: &http.Transport{MaxIdleConnsPerHost: 100},
+		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, _ error) { panic(http.ErrAbortHandler) },
+		ErrorLog:     log.New(io.Discard, "", 0),
+	}}
+	r.Server = httptest.NewServer(r)
+	r.Config.ErrorLog = nil
+	t.Cleanup(func() {
+		r.Close()
+		r.straying.Wait()
+	})
+	return r
+}
+
+// is changes the state of the road.
+func (r *road) is(status int) {
+	r.mu.Lock()
+	r.status = status
+	r.mu.Unlock()
+	if status != 0 {
+		r.CloseClientConnections()
+	}
+}
+
+// loses has the answers of some requests be lost.
+func (r *road) loses(lose func(*http.Request) bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.lose = lose
+}
+
+// delays has requests be on their way for a time.
+func (r *road) delays(delay func(*http.Request) time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.delay = delay
+}
+
+// strays has some requests come to the server when who asked has given up.
+func (r *road) strays(stray func(*http.Request) time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.stray = stray
+}
+
+// rests closes the connections to the server that nobody uses.
+func (r *road) rests() { r.onward.Transport.(*http.Transport).CloseIdleConnections() }
+
+// heals makes it a good one.
+func (r *road) heals() {
+	r.is(0)
+	r.loses(nil)
+	r.delays(nil)
+	r.strays(nil)
+}
+
+// lostForGood is how late requests come that are lost.
+const lostForGood = time.Duration(math.MaxInt64)
+
+// goAstray brings a request to the server after a time, and its answer to nobody.
+func (r *road) goAstray(request *http.Request, late time.Duration) {
+	body, err := io.ReadAll(request.Body)
+	if err != nil {
+		return
+	}
+	later := request.Clone(context.WithoutCancel(request.Context()))
+	later.Body, later.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+	r.straying.Go(func() {
+		time.Sleep(late)                 // it is on its way
+		defer func() { _ = recover() }() // what the server's absence ends with
+		r.onward.ServeHTTP(httptest.NewRecorder(), later)
+	})
+}
+
+// ServeHTTP implements http.Handler.
+func (r *road) ServeHTTP(w http.ResponseWriter, request *http.Request) {
+	r.mu.Lock()
+	status, lose, cut, delay, stray := r.status, r.lose, r.cut, r.delay, r.stray
+	r.asked = append(r.asked, request.Method+" "+request.URL.Path)
+	r.mu.Unlock()
+	switch {
+	case status < 0:
+		panic(http.ErrAbortHandler)
+	case status > 0:
+		w.WriteHeader(status)
+		return
+	}
+	if delay != nil {
+		boxed{ctx: request.Context()}.rests(delay(request))
+	}
+	if stray != nil {
+		if late := stray(request); late > 0 {
+			if late < lostForGood {
+				r.goAstray(request, late)
+			}
+			panic(http.ErrAbortHandler)
+		}
+	}
+	if lose != nil && lose(request) {
+		r.onward.ServeHTTP(httptest.NewRecorder(), request)
+		panic(http.ErrAbortHandler)
+	}
+	if cut != nil {
+		request.Body = &cutBody{request.Body, request.URL.Path, cut}
+		w = &cutWriter{w, request.URL.Path, cut}
+	}
+	r.onward.ServeHTTP(w, request)
+}
+
+// cutWriter is an answer that may break off.
+type cutWriter struct {
+	http.ResponseWriter
+	path string
+	cut  func(string, []byte) int
+}
+
+func (w *cutWriter) Write(b []byte) (int, error) {
+	if n := w.cut(w.path, b); n >= 0 {
+		_, _ = w.ResponseWriter.Write(b[:n]) // it breaks off
+		_ = http.NewResponseController(w.ResponseWriter).Flush()
+		panic(http.ErrAbortHandler)
+	}
+	return w.ResponseWriter.Write(b)
+}
+
+func (w *cutWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// cutBody is a request that may break off.
+type cutBody struct {
+	io.ReadCloser
+	path string
+	cut  func(string, []byte) int
+}
+
+func (b *cutBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if n > 0 && b.cut(b.path, p[:n]) >= 0 {
+		return 0, io.ErrUnexpectedEOF
+	}
+	return n, err
+}

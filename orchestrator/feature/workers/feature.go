@@ -1,0 +1,171 @@
+// Package workers has runs go on at other machines: each is a worker, which asks the server for runs over HTTP and
+// carries them out on an engine of its own. Everything that must be true stays here: the queue, records, budgets, keys.
+//
+//	Feature.Place      which machines take a run, for the queue
+//	execution.Attempt  offers a run to the worker where it has its slot, and waits for its end (execution.go)
+//	Feature.accept     gives a worker a lease, when it is stored (offer.go)
+//	lease              what a worker has told of a run (lease.go); relay what its program asks (relay.go)
+//	registry           which workers there are, and which of them is there (registry.go)
+//	face               what workers ask over HTTP (face.go, files.go)
+//
+// A lease is stored in the transition to Starting, with a random id that fences the run: whoever names another one is
+// refused. A worker that is away loses nothing: after Options.Grace its leases are void, and their runs are tried
+// again, unless their units have effects.
+//
+// Its messages are in package wire. It must not know how a worker carries out a run, nor engines.
+//
+// Its Go API may change with every release: see docs/stability.md.
+package workers
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/capsule/unit"
+	"github.com/agent-on-demand/aod/internal/access"
+	"github.com/agent-on-demand/aod/orchestrator/feature"
+	"github.com/agent-on-demand/aod/orchestrator/queue"
+	"github.com/agent-on-demand/aod/orchestrator/run"
+	"github.com/agent-on-demand/aod/runtime"
+)
+
+// Options are what a Feature needs.
+type Options struct {
+	Credentials *access.Tokens
+	Version     string          // of this program
+	Pins        func() []string // of the server's own certificate; nil: workers go by their roots
+	Labels      []string        // of the server's own machine
+	Grace       time.Duration   // after which a worker that is away counts as lost; default 2 minutes
+	// Elsewhere says that units with containers run at workers alone.
+	Elsewhere bool
+	// Stays reports whether a unit has settings that only the server itself can give its containers; nil: none has.
+	Stays func(unit string) bool
+}
+
+// Feature implements feature.Feature, and knows the workers of a server.
+type Feature struct {
+	opts     Options
+	process  feature.Process
+	registry *registry
+	leases   *leases
+	offers   *offers
+	logger   *slog.Logger
+	ready    atomic.Bool // the runs of an earlier process are known
+
+	lostAttempts atomic.Int64 // whose worker was lost
+}
+
+// New returns a Feature that knows nobody yet.
+func New(opts Options) *Feature {
+	if opts.Grace == 0 {
+		opts.Grace = 2 * time.Minute
+	}
+	if opts.Stays == nil {
+		opts.Stays = func(string) bool { return false }
+	}
+	return &Feature{opts: opts, leases: newLeases(), offers: newOffers()}
+}
+
+// Init implements feature.Initializer.
+func (f *Feature) Init(p feature.Process) error {
+	f.process, f.logger = p, p.Logger
+	labels := []string{labelServer}
+	if !f.opts.Elsewhere {
+		labels = append(labels, labelSandbox)
+	}
+	p.Machines.SetLabels(append(labels, f.opts.Labels...)...)
+	f.registry = newRegistry(f, p.Store.Workers)
+	return f.registry.open(p.Life)
+}
+
+// Join implements feature.Feature: a run has its part by its execution.
+func (f *Feature) Join(context.Context, *run.Run, feature.Part) feature.Part { return indifferent{} }
+
+type indifferent struct{ feature.Indifferent }
+
+// Run implements feature.Runner: from here on every lease is known that is good.
+func (f *Feature) Run(ctx context.Context) {
+	f.registry.begin()
+	f.ready.Store(true)
+	<-ctx.Done()
+	f.registry.stop()
+}
+
+// Labels that no worker can have: they are ours.
+const (
+	labelServer  = "aod/server"
+	labelSandbox = "aod/sandbox"
+)
+
+// goes reports whether the runs of a unit can go on at a worker. What isn't here yet runs at the server.
+func (f *Feature) goes(u *unit.Unit) bool {
+	oneShot := u.Kind == unit.Capsule || u.Kind == unit.AU
+	return oneShot && len(u.Policy.Egress) == 0 && len(u.Policy.Secrets) == 0 && u.Policy.Isolation == "" &&
+		!f.opts.Stays(u.Name)
+}
+
+// isContained reports whether the runs of a unit have containers.
+func isContained(u *unit.Unit) bool { return u.Policy.Network != "" }
+
+// Admit implements feature.Placer.
+func (f *Feature) Admit(u *unit.Unit) error {
+	if !f.opts.Elsewhere || !isContained(u) || f.goes(u) {
+		return nil
+	}
+	return fault.New(fault.Unsupported, "%q runs at the server itself alone, which has no containers "+
+		"(local_sandboxes: false)", u.Name).
+		WithHint("set local_sandboxes: true; workers take capsules and Agentic Units without egress and secrets")
+}
+
+// Place implements feature.Placer.
+func (f *Feature) Place(r *run.Run) (needs []string, prefers func(machine string) int) {
+	switch {
+	case !isContained(r.Unit):
+		return []string{labelServer}, nil
+	case !f.travels(r):
+		return append([]string{labelServer, labelSandbox}, r.Unit.Policy.Needs...), nil
+	}
+	return append([]string{labelSandbox}, r.Unit.Policy.Needs...), f.preference(r)
+}
+
+// travels reports whether a run can go on at a worker.
+func (f *Feature) travels(r *run.Run) bool {
+	return f.goes(r.Unit) && !r.Project && r.Session == nil && r.Extra == nil && r.Start.Dir == ""
+}
+
+// preference ranks machines for a run: where its unit's image is, then where its caller is.
+func (f *Feature) preference(r *run.Run) func(machine string) int {
+	caller := f.leases.machineOf(r.Lineage.Parent)
+	return func(machine string) (rank int) {
+		if f.registry.images.has(machine, r.Unit) {
+			rank += 2
+		}
+		if caller != nil && *caller == machine {
+			rank++
+		}
+		return rank
+	}
+}
+
+// Execution implements feature.Placer.
+func (f *Feature) Execution(r *run.Run, kind run.Kind) run.Execution {
+	if !isContained(r.Unit) || !f.travels(r) {
+		return kind.Execution(r)
+	}
+	return newExecution(f, r, kind)
+}
+
+// machineOf returns a machine as the queue has it.
+func machineOf(w *worker) queue.Machine {
+	return queue.Machine{
+		Slots: w.about.Slots, Memory: w.about.MemoryBytes, Labels: append([]string{labelSandbox}, w.about.Labels...),
+		Closed: w.drained || w.about.Closed || w.stream == nil,
+	}
+}
+
+// letGo reports whether a context ended because this process lets go of its runs.
+func letGo(ctx context.Context) bool { return errors.Is(context.Cause(ctx), runtime.ErrDetach) }

@@ -1,0 +1,249 @@
+// Package wire has the messages between a server and its workers, and the addresses to which they go: plain HTTP
+// requests of the worker, with its credential as a bearer's token, below Root.
+//
+//	Enrol       once, with the invitation: the credential that the worker has made
+//	Orders      a stream of Order, an object a line, from the server to the worker
+//	Renew       every few seconds: which leases the worker holds; the answer says which of them are void
+//	Accept      a run that was offered: the answer is the Assignment with its lease
+//	Leases/ID/  files, reports, the end of a run, and what its program asks
+//
+// A lease fences a run: whoever names another one is refused, with HeaderVoid. Every request may be made again: the
+// same again gets the same answer.
+//
+// It must not know how a run is led, nor how one is carried out.
+//
+// Its Go API may change with every release: see docs/stability.md.
+package wire
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/handoff"
+	"github.com/agent-on-demand/aod/runtime"
+)
+
+// The addresses. Leases is followed by the id of a lease and one of the parts below.
+const (
+	Root   = "/v1/work/"
+	Enrol  = Root + "enrol"
+	Orders = Root + "orders"
+	Renew  = Root + "renew"
+	Accept = Root + "accept"
+	Leases = Root + "leases/"
+)
+
+// The parts of a lease's address. Those with a name below are followed by it.
+const (
+	Unit      = "unit"      // GET: the unit's version as a tar
+	Input     = "input"     // GET, with the name of an input file
+	Report    = "report"    // POST: a Report
+	Output    = "output"    // HEAD and PUT, with the name of an output file
+	End       = "end"       // POST: an Ended
+	Gone      = "gone"      // POST: nothing of the run is left at the worker
+	API       = "api"       // what the program asks, below it as the capsule API has it
+	Transfers = "transfers" // PUT a tar of files that were asked for, POST what became of an order
+	Incoming  = "incoming"  // GET, with the name of a file that a callee returned
+)
+
+// HeaderVoid is in an answer that says: the lease isn't good any more. A proxy's 404 has none.
+const HeaderVoid = "Aod-Lease-Void"
+
+// HeaderAuthorization has what a program sends as its Authorization: that of the request is the worker's.
+const HeaderAuthorization = "Aod-Program-Authorization"
+
+// HeaderSize has how many bytes of an output file the server has, and HeaderDigest the SHA-256 of the whole file in
+// hexadecimal, with the last of its parts.
+const (
+	HeaderSize   = "Aod-Size"
+	HeaderDigest = "Aod-Sha256"
+)
+
+// PaxSize is the record of an entry of a tar that stands for a file that is too large: it has the size alone.
+const PaxSize = "AOD.size"
+
+// Times that both ends go by.
+const (
+	// Beat is how often the server says that the stream of orders lives.
+	Beat = 5 * time.Second
+	// Silence is after how long a silent stream of orders counts as broken.
+	Silence = 3 * Beat
+	// Renewal is how often a worker renews its leases.
+	Renewal = 10 * time.Second
+	// Lease is how long a worker counts as there after a renewal.
+	Lease = 30 * time.Second
+)
+
+// Bounds of messages, in bytes.
+const (
+	MaxMessage = 1 << 20   // of a message without an input or an output
+	MaxLines   = 256 << 10 // of the log in a Report, about
+	MaxPart    = 16 << 20  // of an output file in one request
+)
+
+// Enrolment asks for a credential: the worker has made it, and written it down before.
+type Enrolment struct {
+	Credential string `json:"credential"`
+}
+
+// Enrolled answers an Enrolment.
+type Enrolled struct {
+	Name string `json:"name"`
+	Home string `json:"home"` // id of the server's home
+}
+
+// Hello is what a worker tells of itself when it asks for orders.
+type Hello struct {
+	Home        string   `json:"home"` // of the server that it has joined
+	Version     string   `json:"version"`
+	Slots       int      `json:"slots"`
+	MemoryBytes int64    `json:"memory_bytes,omitempty"` // that all runs together may take; 0: not known
+	Labels      []string `json:"labels,omitempty"`
+	Held
+}
+
+// Order is a line of the stream of orders. One of its fields is set; none in a beat.
+type Order struct {
+	Offer    *Offer    `json:"offer,omitempty"`
+	Cancel   *Cancel   `json:"cancel,omitempty"`
+	Transfer *Transfer `json:"transfer,omitempty"`
+	Void     string    `json:"void,omitempty"` // a lease: what the worker has of it is to be removed
+}
+
+// Offer is a run that the worker may accept.
+type Offer struct {
+	ID string `json:"id"`
+}
+
+// Cancel asks for the end of a run.
+type Cancel struct {
+	Lease  string `json:"lease"`
+	Reason string `json:"reason,omitempty"`
+	// Caller says that the run ends because its caller has, CallerTime because the caller's time is up.
+	Caller     bool `json:"caller,omitempty"`
+	CallerTime bool `json:"caller_time,omitempty"`
+}
+
+// Transfer asks for files that a run hands over, or has the worker fetch some that a callee returned.
+type Transfer struct {
+	Lease    string   `json:"lease"`
+	ID       string   `json:"id"`
+	Names    []string `json:"names"`
+	Incoming bool     `json:"incoming,omitempty"` // they are to be fetched
+	MaxBytes int64    `json:"max_bytes,omitempty"`
+}
+
+// Transferred says what became of a Transfer.
+type Transferred struct {
+	Error string `json:"error,omitempty"` // why the worker couldn't; "": it could
+}
+
+// Renewed answers the list of the leases that a worker holds.
+type Renewed struct {
+	Void []string `json:"void,omitempty"` // those that aren't good any more
+}
+
+// Held is what a worker holds: its leases, and the nonces of what it accepts and has no lease of yet.
+type Held struct {
+	Leases []string `json:"leases,omitempty"`
+	Nonces []string `json:"nonces,omitempty"`
+	Closed bool     `json:"closed,omitempty"` // it takes nothing new: its disk is full, say
+}
+
+// Acceptance accepts an offer. The nonce is the worker's own, and written down before.
+type Acceptance struct {
+	Offer string `json:"offer"`
+	Nonce string `json:"nonce"`
+}
+
+// Assignment is all that a worker has to know of a run beside its files.
+type Assignment struct {
+	Lease   string `json:"lease"`
+	Run     string `json:"run"`
+	Root    string `json:"root"`
+	Parent  string `json:"parent,omitempty"`
+	Attempt int    `json:"attempt"`
+	// Path is that of its calls, from the root to the run itself.
+	Path   []handoff.Step `json:"path"`
+	Grants []string       `json:"grants,omitempty"`
+
+	Unit   Of              `json:"unit"`
+	Limits runtime.Limits  `json:"limits"`
+	Input  json.RawMessage `json:"input"`
+	Files  []api.File      `json:"files,omitempty"` // of the input
+	// Left is how long the caller of the run still has when this is sent; 0: it has no end.
+	Left time.Duration `json:"left,omitempty"`
+}
+
+// Of is a version of a unit, with the part of the server's policy that holds for its container.
+type Of struct {
+	Name    string `json:"name"`
+	Version string `json:"version"`
+	Upload  bool   `json:"upload,omitempty"`
+
+	Network   string            `json:"network"`
+	Writable  bool              `json:"writable,omitempty"`
+	Isolation string            `json:"isolation,omitempty"`
+	Env       map[string]string `json:"env,omitempty"`
+	Models    []string          `json:"models,omitempty"`
+	Upstreams []string          `json:"upstreams,omitempty"`
+	Warm      int               `json:"warm,omitempty"`
+	Reuse     int               `json:"reuse,omitempty"`
+
+	BuildNetwork string `json:"build_network,omitempty"`
+	NoFetch      bool   `json:"no_fetch,omitempty"`
+	ImageBytes   int64  `json:"image_bytes,omitempty"`
+}
+
+// Reported is what a worker tells while a run goes on. It may come again, in whole or in part.
+type Reported struct {
+	// Line is the number of the first of Lines among those of the attempt, from 0.
+	Line  int64  `json:"line,omitempty"`
+	Lines []Line `json:"lines,omitempty"`
+	// Builds are steps of the build of its image, which may be lost.
+	Builds []api.BuildEvent `json:"builds,omitempty"`
+	// Running is set when the run's program runs.
+	Running *Progress `json:"running,omitempty"`
+	// Waits is for what it waits; nil: for nothing.
+	Waits *api.Waiting `json:"waits,omitempty"`
+}
+
+// Line is a line that a program wrote, as runtime.LogLine has it.
+type Line struct {
+	Time   time.Time `json:"time"`
+	Stream string    `json:"stream"`
+	Text   string    `json:"text"`
+	Cut    bool      `json:"cut,omitempty"`
+}
+
+// Received answers a Reported.
+type Received struct {
+	Lines int64 `json:"lines"` // how many lines of the attempt the server has
+}
+
+// Progress is the worker's part of a record: what it alone knows.
+type Progress struct {
+	StartedAt *time.Time     `json:"started_at,omitempty"`
+	Image     api.ImageRef   `json:"image,omitzero"`
+	Container *api.Container `json:"container,omitempty"`
+	Timings   api.Timings    `json:"timings"`
+	Usage     *api.Usage     `json:"usage,omitempty"`
+	Log       api.LogStats   `json:"log"`
+	Warnings  []string       `json:"warnings,omitempty"` // all of the attempt
+}
+
+// Ended is how an attempt ended. Its files are at the server before it is told.
+type Ended struct {
+	Progress
+	State    api.State       `json:"state"`
+	Outcome  api.Outcome     `json:"outcome"`
+	ExitCode *int            `json:"exit_code,omitempty"`
+	Failure  *api.RunError   `json:"failure,omitempty"`
+	Output   json.RawMessage `json:"output,omitempty"`
+	Files    []api.File      `json:"files,omitempty"`
+	Lines    int64           `json:"lines"` // of the log, all told
+	// Shares says that the container may serve the next run of its unit, when it is told that nothing of this one is
+	// left.
+	Shares bool `json:"shares,omitempty"`
+}

@@ -1,0 +1,285 @@
+package worker
+
+import (
+	"archive/tar"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"os"
+	"path"
+	"path/filepath"
+	"strconv"
+
+	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/capsule/contract"
+	"github.com/agent-on-demand/aod/internal/safefs"
+	"github.com/agent-on-demand/aod/orchestrator/feature/workers/wire"
+	"github.com/agent-on-demand/aod/orchestrator/run"
+	"github.com/agent-on-demand/aod/runtime"
+)
+
+// fetchInputs brings the input files that aren't here yet.
+func (h *held) fetchInputs(ctx context.Context, a wire.Assignment) error {
+	dir := h.run.InputDir()
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return run.StorageFault(err)
+	}
+	for _, file := range a.Files {
+		name, err := contract.CleanName(file.Name, contract.StageInput)
+		if err != nil {
+			return fault.Wrap(fault.Input, err, "an input file can't have its name")
+		}
+		to := filepath.Join(dir, filepath.FromSlash(name))
+		if info, err := os.Lstat(to); err == nil && info.Size() == file.SizeBytes {
+			continue
+		}
+		if err := h.bring(ctx, leasePath(a.Lease, wire.Input, namePath(name)), to, file.SizeBytes); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// bring fetches a file, and goes on where an earlier try broke off. It has its name when it is whole; a size below 0
+// isn't known.
+func (h *held) bring(ctx context.Context, path, to string, size int64) error {
+	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+		return run.StorageFault(err)
+	}
+	part := filepath.Join(filepath.Dir(to), safefs.TempPrefix+filepath.Base(to))
+	file, err := os.OpenFile(part, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o644)
+	if err != nil {
+		return run.StorageFault(err)
+	}
+	err = h.worker.link.goOn(ctx, "fetch a file", func() (bool, error) { return h.append(ctx, path, file) })
+	info, stat := file.Stat()
+	if err = errors.Join(err, stat, file.Close()); err != nil {
+		return err
+	}
+	if size >= 0 && info.Size() != size {
+		return errors.Join(fault.New(fault.Unavailable, "a file broke off, or is another one"), os.Remove(part))
+	}
+	return run.StorageFault(os.Rename(part, to))
+}
+
+// append appends what a file lacks, and reports whether some of it has come.
+func (h *held) append(ctx context.Context, path string, file *os.File) (moved bool, err error) {
+	info, err := file.Stat()
+	if err != nil {
+		return false, run.StorageFault(err)
+	}
+	r, err := h.worker.link.request(ctx, http.MethodGet, path, nil)
+	if err != nil {
+		return false, err
+	}
+	if info.Size() > 0 {
+		r.Header.Set("Range", fmt.Sprintf("bytes=%d-", info.Size()))
+	}
+	response, err := h.worker.link.do(h.worker.link.files, r)
+	if errors.Is(err, errWhole) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	defer func() { _ = response.Body.Close() }() // it was read
+	if response.StatusCode != http.StatusPartialContent {
+		if err := file.Truncate(0); err != nil {
+			return false, run.StorageFault(err)
+		}
+	}
+	source := &run.Source{Reader: response.Body}
+	n, err := io.Copy(file, source)
+	if err != nil && source.Err == nil { // no connection broke: the disk is full
+		return n > 0, run.StorageFault(err)
+	}
+	return n > 0, lostIf(source.Err)
+}
+
+// send brings the output files to the server, in parts, each from where the server has it.
+func (h *held) send(ctx context.Context, files []api.File) error {
+	for _, file := range files {
+		if err := h.sendFile(ctx, file); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (h *held) sendFile(ctx context.Context, file api.File) error {
+	content, _, err := safefs.OpenNamed(filepath.Join(h.run.OutputDir(), filepath.FromSlash(file.Name)))
+	if err != nil {
+		return run.StorageFault(err)
+	}
+	defer func() { _ = content.Close() }() // read only
+	at, seen := leasePath(h.lease(), wire.Output, namePath(file.Name)), int64(0)
+	return h.worker.link.goOn(ctx, "send a file", func() (moved bool, err error) {
+		has, err := h.sizeAt(ctx, at)
+		moved, seen = has > seen, max(has, seen)
+		for begun := false; err == nil && (has < file.SizeBytes || !begun && file.SizeBytes == 0); begun = true {
+			has, err = h.sendPart(ctx, at, content, has, file.SizeBytes)
+		}
+		return moved, err
+	})
+}
+
+// sizeAt returns how many bytes of a file the server has.
+func (h *held) sizeAt(ctx context.Context, at string) (int64, error) {
+	r, err := h.worker.link.request(ctx, http.MethodHead, at, nil)
+	if err != nil {
+		return 0, err
+	}
+	response, err := h.worker.link.do(h.worker.link.files, r)
+	if err != nil {
+		return 0, err
+	}
+	_ = response.Body.Close() // there is none
+	return strconv.ParseInt(response.Header.Get(wire.HeaderSize), 10, 64)
+}
+
+// sendPart sends the next part of a file, and returns how many bytes the server has then.
+func (h *held) sendPart(ctx context.Context, at string, file *os.File, has, size int64) (int64, error) {
+	part := io.NewSectionReader(file, has, min(size-has, wire.MaxPart))
+	r, err := h.worker.link.request(ctx, http.MethodPut, at+"?offset="+strconv.FormatInt(has, 10), part)
+	if err != nil {
+		return has, err
+	}
+	r.ContentLength = part.Size()
+	if part.Size() == 0 {
+		r.Body = http.NoBody
+	}
+	response, err := h.worker.link.do(h.worker.link.files, r)
+	if fault.Is(err, fault.Conflict) {
+		return has, fault.Wrap(fault.Unavailable, err, "the server has another part of the file")
+	}
+	if err != nil {
+		return has, err
+	}
+	_ = response.Body.Close() // it says no more
+	return strconv.ParseInt(response.Header.Get(wire.HeaderSize), 10, 64)
+}
+
+// transfer does what the server wants with files of a handoff, beside all else. It may be asked for again.
+func (h *held) transfer(order wire.Transfer) {
+	h.worker.underway.Go(func() {
+		err := h.worker.link.repeat(h.life, "transfer", func() error {
+			if order.Incoming {
+				return h.bringIncoming(h.life, order)
+			}
+			return h.sendOutgoing(h.life, order)
+		})
+		if h.life.Err() != nil || errors.Is(err, errVoid) || err == nil && !order.Incoming {
+			return
+		}
+		var answer wire.Transferred
+		if err != nil {
+			answer.Error = fault.Public(err).Msg
+			h.worker.logger.Warn("files of a handoff not carried", "run", h.runID(), fault.LogAttr(err))
+		}
+		// an error is the end of the attempt, or of what wanted the files
+		_ = h.worker.link.repeat(h.life, "transferred", func() error {
+			return h.worker.link.call(h.life, leasePath(order.Lease, wire.Transfers, order.ID), answer, nil)
+		})
+	})
+}
+
+// layout is that of the attempt's sandbox.
+func (h *held) layout() runtime.Layout { return runtime.OpenLayout(h.run.AttemptDir(), "") }
+
+// bringIncoming fetches files that callees returned.
+func (h *held) bringIncoming(ctx context.Context, order wire.Transfer) error {
+	for _, name := range order.Names {
+		clean, err := contract.CleanName(name, contract.StageIncoming)
+		if err != nil {
+			return fault.Wrap(fault.Input, err, "a file of a callee can't have its name")
+		}
+		to := filepath.Join(h.layout().Incoming(), filepath.FromSlash(clean))
+		if _, err := os.Lstat(to); err == nil {
+			continue // it came before
+		}
+		if err := h.bring(ctx, leasePath(order.Lease, wire.Incoming, namePath(clean)), to, -1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sendOutgoing sends files that the program hands over.
+func (h *held) sendOutgoing(ctx context.Context, order wire.Transfer) error {
+	reader, writer := io.Pipe()
+	var packed error
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		packed = pack(writer, h.layout().Outgoing(), order.Names, order.MaxBytes)
+		_ = writer.CloseWithError(packed) // never fails
+	}()
+	r, err := h.worker.link.request(ctx, http.MethodPut, leasePath(order.Lease, wire.Transfers, order.ID), reader)
+	if err == nil {
+		var response *http.Response
+		if response, err = h.worker.link.do(h.worker.link.files, r); err == nil {
+			_ = response.Body.Close() // it says no more
+		}
+	}
+	_ = reader.Close() // ends a writer that wasn't read to its end
+	<-done
+	if packed != nil && !errors.Is(packed, io.ErrClosedPipe) {
+		return packed
+	}
+	return err
+}
+
+// pack writes files of a directory that programs write to. What is missing is left out; what isn't a regular file is a
+// directory, and what is too large has its size alone.
+func pack(w io.Writer, dir string, names []string, most int64) error {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return run.StorageFault(err)
+	}
+	defer func() { _ = root.Close() }() // read only
+	out := tar.NewWriter(w)
+	for _, name := range names {
+		if most, err = packFile(out, root, name, most); err != nil {
+			return err
+		}
+	}
+	return out.Close()
+}
+
+func packFile(out *tar.Writer, root *os.Root, name string, left int64) (int64, error) {
+	file, info, err := safefs.OpenRegular(root, name)
+	if err != nil {
+		if _, gone := root.Lstat(name); errors.Is(gone, fs.ErrNotExist) {
+			return left, nil
+		}
+		return left, out.WriteHeader(&tar.Header{Typeflag: tar.TypeDir, Name: path.Clean(name), Mode: 0o700})
+	}
+	defer func() { _ = file.Close() }() // read only
+	head := &tar.Header{Typeflag: tar.TypeReg, Name: name, Mode: 0o600, Size: info.Size()}
+	if info.Size() > left {
+		head.Size, head.PAXRecords = 0, map[string]string{wire.PaxSize: strconv.FormatInt(info.Size(), 10)}
+		return left, out.WriteHeader(head)
+	}
+	if err := out.WriteHeader(head); err != nil {
+		return left, err
+	}
+	// the program may be writing to it: a shorter one ends the transfer
+	n, err := io.Copy(out, io.LimitReader(file, info.Size()))
+	if err == nil && n < info.Size() {
+		_, err = io.CopyN(out, zeros{}, info.Size()-n)
+	}
+	return left - info.Size(), err
+}
+
+// zeros stand for what a file has lost while it was read.
+type zeros struct{}
+
+// Read implements io.Reader.
+func (zeros) Read(p []byte) (int, error) {
+	clear(p)
+	return len(p), nil
+}

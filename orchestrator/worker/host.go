@@ -1,0 +1,110 @@
+package worker
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/capsule/flow"
+	"github.com/agent-on-demand/aod/handoff"
+	"github.com/agent-on-demand/aod/orchestrator/run"
+)
+
+// host implements run.Host for an attempt: what is to be safe is in the journal, what is to be known goes to the
+// server.
+type host struct {
+	noServices
+	*held
+}
+
+// Save implements run.Host.
+func (h host) Save(transition api.Transition) error {
+	if err := h.save(); err != nil {
+		return err
+	}
+	if transition.State == api.Running {
+		h.report.running()
+	}
+	return nil
+}
+
+// Hold implements run.Host.
+func (h host) Hold(api.Transition) error { return nil }
+
+// Note implements run.Host. Warnings are in the record, which the server gets in the end.
+func (h host) Note(event run.Event) {
+	switch {
+	case event.Log != nil:
+		h.lines.add(*event.Log)
+		h.report.wake()
+	case event.Build != nil:
+		h.report.built(*event.Build)
+	}
+}
+
+// Calls implements run.Services.
+func (h host) Calls() run.ChildRuns { return calls{held: h.held} }
+
+// Waiting implements run.Services.
+func (h host) Waiting(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithCancel(ctx)
+}
+
+// Aside implements run.Services. The server sees that the run waits; its slot stays its own.
+func (h host) Aside(_ context.Context, wait func()) error {
+	wait()
+	return nil
+}
+
+// Logged implements run.Services.
+func (h host) Logged() run.Lines { return h.lines.counts() }
+
+// CancelRequest implements run.Services.
+func (h host) CancelRequest() error { return causeOf(h.now().Cancel) }
+
+// KeepSaved implements run.Services.
+func (h host) KeepSaved() error { return h.save() }
+
+// Span implements run.Services: a worker has no traces of its own.
+func (host) Span(string, ...trace.SpanStartOption) trace.Span {
+	return trace.SpanFromContext(context.Background())
+}
+
+// noServices are those of run.Host that kinds ask for who don't go to workers.
+type noServices struct{}
+
+var errNotHere = errors.New("a worker has no sessions, flows or questions")
+
+// KeepSession implements run.Host.
+func (noServices) KeepSession(json.RawMessage, []api.AgentEvent) error { return errNotHere }
+
+// KeepTurn implements run.Host.
+func (noServices) KeepTurn(json.RawMessage, []api.AgentEvent) {}
+
+// KeepStep implements run.Host.
+func (noServices) KeepStep(flow.Step) error { return errNotHere }
+
+// Ask implements run.Services: the program asks by the relay.
+func (noServices) Ask(context.Context, run.Question) (run.Answer, error) {
+	return run.Answer{}, errNotHere
+}
+
+// WasTold implements run.Services.
+func (noServices) WasTold(context.Context, run.Once) (bool, error) { return false, errNotHere }
+
+// TellOnce implements run.Services.
+func (noServices) TellOnce(context.Context, run.Once, api.EventData) error { return errNotHere }
+
+// Steps implements run.Services.
+func (noServices) Steps(context.Context) ([]flow.Step, error) { return nil, errNotHere }
+
+// Earlier implements run.Services.
+func (noServices) Earlier(context.Context, run.CachedCall) (handoff.Result, bool) {
+	return handoff.Result{}, false
+}
+
+// Remember implements run.Services.
+func (noServices) Remember(context.Context, run.CachedCall, string) {}

@@ -1,0 +1,140 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/internal/pause"
+	"github.com/agent-on-demand/aod/orchestrator/feature/workers/wire"
+	"github.com/agent-on-demand/aod/runtime"
+)
+
+// reporter tells the server what happens in an attempt while it goes on.
+type reporter struct {
+	held *held
+	news chan struct{}
+
+	mu      sync.Mutex
+	builds  []api.BuildEvent
+	runs    *wire.Progress // since when the program runs; nil: it doesn't yet
+	urgent  bool
+	asks    bool // what the server has got from an earlier process isn't known
+	telling sync.Mutex
+}
+
+func newReporter(h *held) *reporter {
+	return &reporter{held: h, news: make(chan struct{}, 1), asks: h.now().Record != nil}
+}
+
+func (r *reporter) wake() {
+	select {
+	case r.news <- struct{}{}:
+	default:
+	}
+}
+
+// running has the server know at once that the program runs.
+func (r *reporter) running() {
+	progress := r.held.progress()
+	r.mu.Lock()
+	r.runs, r.urgent = &progress, true
+	r.mu.Unlock()
+	r.wake()
+}
+
+// built passes on a step of a build, but for what it writes.
+func (r *reporter) built(event runtime.BuildEvent) {
+	if event.State == runtime.StepLog {
+		return
+	}
+	r.mu.Lock()
+	if len(r.builds) < mostBuilds {
+		r.builds = append(r.builds, api.BuildEvent{Step: event.Step, Name: event.Name, State: string(event.State)})
+	}
+	r.mu.Unlock()
+	r.wake()
+}
+
+// mostBuilds is how many steps of a build wait to be told: they may be lost.
+const mostBuilds = 200
+
+// gather is how long lines are gathered before they are told.
+const gather = 50 * time.Millisecond
+
+// run tells what there is until ctx ends.
+func (r *reporter) run(ctx context.Context) {
+	for {
+		select {
+		case <-r.news:
+		case <-ctx.Done():
+			return
+		}
+		r.mu.Lock()
+		urgent := r.urgent
+		r.urgent = false
+		r.mu.Unlock()
+		if !urgent && pause.For(ctx, gather) != nil {
+			return
+		}
+		err := r.held.worker.link.repeat(ctx, "report", func() error { return r.flush(ctx) })
+		if errors.Is(err, errVoid) {
+			r.held.void()
+		}
+		if err != nil && ctx.Err() == nil {
+			r.held.worker.logger.Info("report not taken", "lease", r.held.lease(), fault.LogAttr(err))
+		}
+	}
+}
+
+// flush tells all that there is now.
+func (r *reporter) flush(ctx context.Context) error {
+	r.telling.Lock()
+	defer r.telling.Unlock()
+	for {
+		more, err := r.flushOnce(ctx)
+		if err != nil || !more {
+			return err
+		}
+	}
+}
+
+// flushOnce sends one report, and says whether there is more. The first one of a process that goes on with an attempt
+// asks what the server has.
+func (r *reporter) flushOnce(ctx context.Context) (more bool, err error) {
+	h := r.held
+	first, some, after, err := h.lines.next()
+	if err != nil {
+		return false, err
+	}
+	r.mu.Lock()
+	told := wire.Reported{Builds: r.builds, Running: r.runs}
+	asks := r.asks
+	if !asks {
+		told.Line, told.Lines = first, some
+	}
+	nothing := len(some) == 0 && len(r.builds) == 0 && r.runs == nil
+	r.mu.Unlock()
+	if nothing {
+		return false, nil
+	}
+	var answer wire.Received
+	if err := h.worker.link.call(ctx, leasePath(h.lease(), wire.Report), told, &answer); err != nil {
+		return false, err
+	}
+	r.mu.Lock()
+	r.builds = r.builds[len(told.Builds):]
+	if r.runs == told.Running {
+		r.runs = nil
+	}
+	r.asks = false
+	r.mu.Unlock()
+	if asks {
+		return true, h.lines.skipTo(answer.Lines)
+	}
+	h.lines.took(first+int64(len(some)), after)
+	return len(some) > 0, nil
+}

@@ -1,0 +1,266 @@
+// Package worker carries out runs for a server on another machine: it asks for them, runs them on an engine of its own,
+// and tells how they end. It needs no address of its own.
+//
+//	Join (join.go)         enrols with an invitation, once
+//	Worker.Run             connects, and goes on with what an earlier process held
+//	Worker.follow          the server's orders (orders.go)
+//	held.drive             carries out a run from its acceptance until nothing is left of it (held.go)
+//	host                   what the run's kind has as its host (host.go); journal what survives a kill (journal.go)
+//	forwarder              passes on what the program asks (forward.go)
+//
+// Nothing that happens to the connection or to this process ends a run: its container goes on, and the next process
+// finds it. A run ends early only when the server says so, or says that its lease is void.
+//
+// It must not know how a server chooses, nor what a kind does.
+//
+// Its Go API may change with every release: see docs/stability.md.
+package worker
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/capsule/registry"
+	"github.com/agent-on-demand/aod/internal/safefs"
+	"github.com/agent-on-demand/aod/orchestrator/feature/workers/wire"
+	"github.com/agent-on-demand/aod/orchestrator/run"
+	"github.com/agent-on-demand/aod/runtime"
+)
+
+// Kind carries out runs of units with containers.
+type Kind interface {
+	run.Kind
+	run.Opener
+	run.Warmer
+	run.Sweeper
+	run.Measurer
+}
+
+// Options are the settings of a Worker.
+type Options struct {
+	Home        string // for it alone; Join has made it
+	Kind        Kind
+	Version     string // of this program
+	Slots       int
+	MemoryBytes int64    // that all runs may take together; 0: 80 % of what the engine has
+	Labels      []string // what units may need of it
+	MinFreeDisk int64    // below it nothing new is taken
+	Logger      *slog.Logger
+}
+
+// Worker carries out runs for the server that its home has joined.
+type Worker struct {
+	opts     Options
+	member   Membership
+	owner    string
+	link     *link
+	units    *registry.Registry
+	journal  journal
+	logger   *slog.Logger
+	lock     *safefs.LockFile
+	disks    *runtime.Disks
+	memory   int64
+	recent   recent
+	life     context.Context //nolint:containedctx // of the runs in this process; its end detaches from them
+	letGo    context.CancelCauseFunc
+	underway sync.WaitGroup
+
+	mu   sync.Mutex
+	held map[string]*held // by their nonces
+}
+
+// New locks the home of a worker that has joined, and reads what an earlier process held. The error is a Conflict fault
+// where another process works in it.
+func New(opts Options) (_ *Worker, err error) {
+	if opts.Logger == nil {
+		opts.Logger = slog.New(slog.DiscardHandler)
+	}
+	w := &Worker{opts: opts, logger: opts.Logger, held: map[string]*held{}}
+	w.life, w.letGo = context.WithCancelCause(context.Background())
+	if w.member, err = ReadMembership(opts.Home); err != nil {
+		return nil, err
+	}
+	w.lock, err = safefs.AwaitLock(filepath.Join(opts.Home, "lock"), lockWait)
+	if errors.Is(err, safefs.ErrLocked) {
+		return nil, fault.Wrap(fault.Conflict, err, "another worker runs over %q", opts.Home).
+			WithHint("stop it, or join with a data directory of its own: --data DIR")
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := w.open(); err != nil {
+		return nil, errors.Join(err, w.lock.Close())
+	}
+	return w, nil
+}
+
+// lockWait is how long to wait for the lock of a home: a kernel takes it from a dead process when it has removed that.
+const lockWait = 3 * time.Second
+
+func (w *Worker) open() (err error) {
+	home := w.opts.Home
+	for _, dir := range []string{"bin", "runs", "cards", "leases", "pool"} {
+		if err := os.MkdirAll(filepath.Join(home, dir), 0o700); err != nil {
+			return run.StorageFault(err)
+		}
+	}
+	if w.owner, err = ownerOf(home); err != nil {
+		return err
+	}
+	w.journal = journal{filepath.Join(home, "leases")}
+	w.disks = runtime.NewDisks(w.opts.MinFreeDisk, home)
+	if w.units, err = registry.New(registry.Options{
+		Home: filepath.Join(home, "units"), MaxBytes: 16 << 30, MaxEntries: 1 << 20, Logger: w.logger,
+	}); err != nil {
+		return err
+	}
+	if w.link, err = newLink(w.member, w.logger); err != nil {
+		return err
+	}
+	return w.opts.Kind.Open(run.Home{
+		Dir: home, Runs: filepath.Join(home, "runs"), Owner: w.owner, Bin: filepath.Join(home, "bin"),
+		Cards: filepath.Join(home, "cards"), Disks: w.disks,
+	})
+}
+
+// ownerOf returns the label of a home's containers, made once.
+func ownerOf(home string) (string, error) {
+	path := filepath.Join(home, "owner")
+	raw, err := os.ReadFile(path)
+	if err == nil && len(raw) > 0 {
+		return string(raw), nil
+	}
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return "", fmt.Errorf("read owner: %w", err)
+	}
+	owner := strings.ToLower(rand.Text()[:12])
+	return owner, run.StorageFault(safefs.Replace(path, []byte(owner),
+		safefs.ReplaceOptions{Mode: 0o600, OneWriter: true, Synced: true}))
+}
+
+// Close lets go of what goes on: containers aren't stopped.
+func (w *Worker) Close() error {
+	w.letGo(runtime.ErrDetach)
+	w.underway.Wait()
+	return errors.Join(w.opts.Kind.Close(), w.lock.Close())
+}
+
+// Run takes runs until ctx ends. What goes on then goes on without this process: the next one finds it. The error is an
+// Unauthorized fault when the server has removed the worker: then everything of it is removed here, too.
+func (w *Worker) Run(ctx context.Context) error {
+	w.learnMemory(ctx)
+	if err := w.recover(); err != nil {
+		return err
+	}
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	var beside sync.WaitGroup
+	beside.Go(func() { w.sweep(ctx) })
+	beside.Go(func() { w.opts.Kind.Warm(ctx, world{w}) })
+	beside.Go(func() { w.renew(ctx) })
+	err := w.follow(ctx)
+	stop(err)
+	if errors.Is(err, errRevoked) {
+		w.voidAll()
+		w.underway.Wait()
+	}
+	beside.Wait()
+	return err
+}
+
+// learnMemory takes the part of the engine's memory for runs, where nobody has said how much.
+func (w *Worker) learnMemory(ctx context.Context) {
+	w.memory = w.opts.MemoryBytes
+	if w.memory == 0 {
+		w.memory = w.opts.Kind.Memory(ctx) / 100 * memoryShare
+	}
+}
+
+// memoryShare is the part of a machine's memory, in percent, that runs may take together where nobody says how much.
+const memoryShare = 80
+
+// recover goes on with what an earlier process held.
+func (w *Worker) recover() error {
+	entries, err := w.journal.read()
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		w.begin(newHeld(w, e))
+	}
+	return nil
+}
+
+// begin has a lease carried out, beside the others.
+func (w *Worker) begin(h *held) {
+	w.mu.Lock()
+	w.held[h.entry.Nonce] = h
+	w.mu.Unlock()
+	w.underway.Go(func() {
+		h.drive()
+		w.mu.Lock()
+		delete(w.held, h.entry.Nonce)
+		w.mu.Unlock()
+	})
+}
+
+// sweep removes what belongs to no run of this worker.
+func (w *Worker) sweep(ctx context.Context) {
+	err := w.opts.Kind.SweepStrays(ctx, func(id string) bool {
+		return slices.ContainsFunc(w.all(), func(h *held) bool { return h.runID() == id })
+	})
+	if err != nil && ctx.Err() == nil {
+		w.logger.Warn("containers of no run not removed", fault.LogAttr(err))
+	}
+}
+
+// all are the leases that this process carries out.
+func (w *Worker) all() []*held {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	all := make([]*held, 0, len(w.held))
+	for _, h := range w.held {
+		all = append(all, h)
+	}
+	return all
+}
+
+// of returns a lease that is carried out; nil: there is none.
+func (w *Worker) of(lease string) *held {
+	for _, h := range w.all() {
+		if h.lease() == lease {
+			return h
+		}
+	}
+	return nil
+}
+
+// holds is what the server is told that this worker holds.
+func (w *Worker) holds() (held wire.Held) {
+	held.Closed = w.disks.Room(0) != nil
+	for _, h := range w.all() {
+		if lease := h.lease(); lease != "" {
+			held.Leases = append(held.Leases, lease)
+		} else {
+			held.Nonces = append(held.Nonces, h.entry.Nonce)
+		}
+	}
+	return held
+}
+
+// voidAll has everything removed.
+func (w *Worker) voidAll() {
+	for _, h := range w.all() {
+		h.void()
+	}
+}
