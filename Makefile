@@ -198,6 +198,10 @@ loop-soak: base build ## 2,000 runs of agents (RUNS) that ask a model, every ten
 kill: base ## kill a server 20 times while it has runs, flows, handoffs and conversations: nothing may be lost or done twice
 	AOD_TEST_DOCKER=require AOD_KILLS=20 AOD_TURNS=20 $(GO) test $(RACE) -v -timeout 60m -run 'TestNoKill|SurvivesKills|TestATurnSurvives|TestAKilledBackup' ./cmd/aod ./orchestrator
 
+.PHONY: partition
+partition: init ## disturb a server and three workers in 200 rounds of 50 runs, by seeds: no run may be lost, none with effects begun twice
+	AOD_PARTITIONS=200 AOD_PARTITION_RUNS=50 $(GO) test $(RACE) -v -count=1 -timeout 120m -run 'TestAPartition|TestManyHandoffsOver' ./cmd/aod
+
 # The state before the redesign; or another commit.
 OLD ?= b727705
 

@@ -112,9 +112,13 @@ func isOf(ctx context.Context, runs *records.Reader, id string) bool {
 }
 
 func (l *loop) joinTo(ctx context.Context, key store.Key, taken store.Taken) (api.Record, bool, error) {
-	if taken.Fingerprint != key.Fingerprint || l.runs.Seen(ctx, taken.Run) != nil {
+	err := l.runs.Seen(ctx, taken.Run)
+	if taken.Fingerprint != key.Fingerprint || fault.Is(err, fault.NotFound) || fault.Is(err, fault.Forbidden) {
 		return api.Record{}, false, fault.New(fault.Input, "the idempotency key belongs to another submission").
 			WithHint("use a new key for each thing that is asked for")
+	}
+	if err != nil { // whether it is their own isn't known now
+		return api.Record{}, false, err
 	}
 	record, err := l.runs.Get(ctx, taken.Run)
 	return record, err == nil, err

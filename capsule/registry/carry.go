@@ -45,6 +45,25 @@ func (r *Registry) Take(
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	files, err := r.receive(ctx, name, dir, open)
+	if err != nil {
+		return nil, err
+	}
+	if versionOf(files.digest) != version {
+		return nil, fault.New(fault.Input, "the files of %s that came aren't those of its version %s", name, version)
+	}
+	leave, err := r.writing.enter(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	return r.ensureStored(files, record{Name: name, Digest: files.digest, Source: unit.FromUpload})
+}
+
+// receive unpacks what another machine has packed below a directory.
+func (r *Registry) receive(
+	ctx context.Context, name, dir string, open func(context.Context) (io.ReadCloser, error),
+) (*content, error) {
 	archive, err := open(ctx)
 	if err != nil {
 		return nil, err
@@ -58,17 +77,5 @@ func (r *Registry) Take(
 	if err != nil {
 		return nil, err
 	}
-	files, err := contentOf(loaded)
-	if err != nil {
-		return nil, err
-	}
-	if versionOf(files.digest) != version {
-		return nil, fault.New(fault.Input, "the files of %s that came aren't those of its version %s", name, version)
-	}
-	leave, err := r.writing.enter(ctx, name)
-	if err != nil {
-		return nil, err
-	}
-	defer leave()
-	return r.ensureStored(files, record{Name: name, Digest: files.digest, Source: unit.FromUpload})
+	return contentOf(loaded)
 }

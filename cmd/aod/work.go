@@ -16,6 +16,7 @@ import (
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/cmd/aod/cli"
 	"github.com/agent-on-demand/aod/cmd/aod/config"
+	"github.com/agent-on-demand/aod/handoff/egress"
 	"github.com/agent-on-demand/aod/internal/secrets"
 	"github.com/agent-on-demand/aod/orchestrator/kind/container"
 	"github.com/agent-on-demand/aod/orchestrator/worker"
@@ -51,11 +52,6 @@ runs it takes at once, memory what they may take together.`,
 			if err != nil {
 				return err
 			}
-			for _, label := range asked.labels {
-				if err := api.CheckLabel(label); err != nil {
-					return err
-				}
-			}
 			return asked.work(cmd.Context(), c)
 		},
 	}
@@ -67,7 +63,7 @@ runs it takes at once, memory what they may take together.`,
 }
 
 // work takes runs until ctx ends.
-func (m machine) work(ctx context.Context, c *config.Config) (err error) {
+func (m machine) work(ctx context.Context, c *config.Config) error {
 	if err := leadsRuns(goruntime.GOOS); err != nil {
 		return err
 	}
@@ -78,6 +74,11 @@ func (m machine) work(ctx context.Context, c *config.Config) (err error) {
 			return err
 		}
 	}
+	return m.takeRuns(ctx, c, home, logger)
+}
+
+// takeRuns does so with an engine, for the server that a home has joined.
+func (m machine) takeRuns(ctx context.Context, c *config.Config, home string, logger *slog.Logger) (err error) {
 	engine, err := m.engine(docker.Options{Unconfined: c.AllowUnconfined})
 	if err != nil {
 		return err
@@ -94,6 +95,7 @@ func (m machine) work(ctx context.Context, c *config.Config) (err error) {
 	w, err := worker.New(worker.Options{
 		Home: home, Kind: containers, Version: versionText(), Slots: c.Concurrency, MemoryBytes: c.Memory,
 		Labels: labels, MinFreeDisk: c.MinFreeDisk, Logger: logger,
+		Door: egress.New(egress.Options{Private: c.EgressExceptions()}),
 	})
 	if err != nil {
 		return err
@@ -134,6 +136,11 @@ func labelsOf(ctx context.Context, engine serverEngine, given []string) ([]strin
 		return nil, err
 	}
 	all := append(slices.Clone(given), "os="+info.OS, "arch="+info.Arch)
+	for _, label := range all {
+		if err := api.CheckLabel(label); err != nil {
+			return nil, err
+		}
+	}
 	slices.Sort(all)
 	return slices.Compact(all), nil
 }

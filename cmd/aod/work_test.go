@@ -53,7 +53,8 @@ const jobSchema = `{
 // memory. Between it and each worker there is a road.
 type fleet struct {
 	*server
-	jobs jobs
+	programs *inside // of the workers' engines
+	jobs     jobs
 }
 
 // jobs are the programs of all engines.
@@ -66,17 +67,25 @@ type jobs struct {
 // newFleet starts a server. Workers that are away for longer than the grace are lost.
 func newFleet(t *testing.T, grace string, settings ...string) *fleet {
 	t.Helper()
+	f := fleetOf(t, grace, settings...)
+	f.start()
+	return f
+}
+
+// fleetOf returns a fleet whose server is to be started.
+func fleetOf(t *testing.T, grace string, settings ...string) *fleet {
+	t.Helper()
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "aod.yaml")
 	lines := append([]string{
 		"local_sandboxes: false", "worker_grace: " + grace, "queue: 10000", "handoff_calls: 2000", "concurrency: 4",
-		"unit: {effective: {policy: {networks: [none, bridge]}}}",
+		"unit: {effective: {policy: {networks: [none, bridge]}}, reaching: {policy: {egress: [allowed.invalid]}}}",
 	}, settings...)
 	write(t, strings.Join(lines, "\n")+"\n", file)
 	f := &fleet{server: newInside(t, "--config", file), jobs: jobs{begun: map[string]int{}, gates: map[string]chan struct{}{}}}
 	f.addJob("job", "")
 	f.addJob("effective", "network: bridge\n")
-	f.start()
+	f.programs = f.inside
 	return f
 }
 
@@ -147,7 +156,7 @@ func (j *jobs) call(b boxed, todo jobOrders) (wrong string) {
 	for _, mark := range todo.Calls {
 		calls.Go(func() {
 			args := jobOrders{Mark: mark, Deep: max(todo.Deep-1, 0), Hold: todo.Holds}
-			status, answer := b.asks("POST", "/handoff", mark, string(servicetest.JSON(map[string]any{"target": "job", "args": args})))
+			status, answer := b.asks("POST", "/handoff", strings.ReplaceAll(mark, " ", "-"), string(servicetest.JSON(map[string]any{"target": "job", "args": args})))
 			if status != "200" || !strings.Contains(answer, `"success":true`) {
 				mu.Lock()
 				wrong = status + " " + answer
@@ -254,7 +263,7 @@ type far struct {
 func (f *fleet) worker(name string, slots int, flags ...string) *far {
 	f.t.Helper()
 	w := &far{fleet: f, name: name, data: f.t.TempDir(), slots: slots, road: newRoad(f.t, f.url()), flags: flags}
-	w.engine.Fake = enginetest.NewFake(enginetest.WithInit(f.inside.run))
+	w.engine.Fake = enginetest.NewFake(enginetest.WithInit(f.programs.run))
 	w.engine.AddImage(runtime.Image{
 		ID: "sha256:base", Tags: []string{dockertest.Image, "aod/base"}, Cmd: []string{"bash"}, OS: "linux", Arch: "amd64",
 	})

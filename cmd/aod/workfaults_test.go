@@ -87,10 +87,31 @@ func TestAServerEndsWhileItsWorkersAsk(t *testing.T) {
 	w.road.rests()
 	began := time.Now()
 	f.kill()
-	if took := time.Since(began); took > 5*time.Second {
+	if took := time.Since(began); took > 8*time.Second {
 		t.Errorf("it took %v", took)
 	}
 	f.letGo("b")
 	f.start()
 	f.succeeded(id)
+}
+
+func TestAServerEndsThoughTheWorkerOfACancelledRunIsAway(t *testing.T) {
+	f := newFleet(t, "1m")
+	w := f.worker("big", 1)
+	id := f.job(jobOrders{Mark: "a", Hold: true})
+	f.until(id, "runs", running)
+	w.road.is(-1)
+	if _, err := f.client.Runs.Cancel(t.Context(), id, "nobody wants it"); err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	f.kill()
+	if took := time.Since(began); took > 8*time.Second {
+		t.Errorf("it took %v", took)
+	}
+	f.start()
+	w.road.heals()
+	if r := f.await(id); r.Outcome != api.WasCancelled {
+		t.Errorf("%s, %+v", r.Outcome, r.Error)
+	}
 }

@@ -1,10 +1,12 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"crypto/rand"
 	"fmt"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -17,6 +19,7 @@ import (
 	"github.com/agent-on-demand/aod/client"
 	"github.com/agent-on-demand/aod/internal/testing/testkit"
 	"github.com/agent-on-demand/aod/orchestrator/feature/workers/wire"
+	"github.com/agent-on-demand/aod/orchestrator/servicetest"
 )
 
 func TestRunsGoOnAtWorkersWithAllThatTheyHave(t *testing.T) {
@@ -338,6 +341,43 @@ func TestALargeFileIsCutAtManyPlaces(t *testing.T) {
 	if cuts.Load() < 10 {
 		t.Errorf("it was cut %d times", cuts.Load())
 	}
+}
+
+// A program at a worker reaches hosts by its worker, within what its unit lists, and the record says which.
+func TestAProgramAtAWorkerIsRefusedHosts(t *testing.T) {
+	f := newFleet(t, "1m")
+	f.worker("big", 1)
+	f.addJob("reaching", "egress: [allowed.invalid]\n")
+	f.runs("reaching", func(ctx context.Context, box servicetest.Sandbox) int {
+		_, _ = fmt.Fprintln(box.Stdout, connectStatus(box, "refused.invalid"))
+		box.Output(map[string]string{"mark": "reached"})
+		return 0
+	})
+	r := f.await(f.jobOf("reaching", jobOrders{Mark: "reached"}))
+	said := ""
+	for entry, err := range f.client.Runs.Log(t.Context(), r.ID, api.LogFilter{}) {
+		if said += entry.Text; err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !strings.HasPrefix(said, "HTTP/1.1 403 ") || !strings.Contains(said, "may not reach refused.invalid") {
+		t.Errorf("the proxy says %q", said)
+	}
+	if len(r.Egress) != 1 || r.Egress[0].Host != "refused.invalid" || r.Egress[0].Refused != 1 || r.Worker != "big" {
+		t.Errorf("%s at %q reached %+v", r.Outcome, r.Worker, r.Egress)
+	}
+}
+
+// connectStatus asks for a tunnel, and returns the first line of the answer.
+func connectStatus(box servicetest.Sandbox, host string) string {
+	conn, err := net.Dial("unix", box.Path("/run/aod/aod.sock"))
+	if err != nil {
+		return err.Error()
+	}
+	defer conn.Close()
+	_, _ = fmt.Fprintf(conn, "CONNECT %s:443 HTTP/1.1\r\nHost: %s:443\r\n\r\n", host, host)
+	line, _ := bufio.NewReader(conn).ReadString('\n') // what isn't a status isn't the one that is wanted
+	return strings.TrimSpace(line)
 }
 
 // A worker's credential opens nothing else, and no key or other worker's byte comes to it.

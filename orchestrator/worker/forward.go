@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httputil"
@@ -14,6 +15,7 @@ import (
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/handoff"
 	"github.com/agent-on-demand/aod/handoff/capsuleapi"
+	"github.com/agent-on-demand/aod/handoff/egress"
 	"github.com/agent-on-demand/aod/internal/wire/httpwire"
 	"github.com/agent-on-demand/aod/orchestrator/feature/workers/wire"
 )
@@ -30,7 +32,19 @@ func (calls) Keys() []string { return nil }
 // Mounts implements run.ChildRuns.
 func (c calls) Mounts() []capsuleapi.Mount {
 	forward := newForwarder(c.held)
-	return []capsuleapi.Mount{{Path: capsuleapi.RestPath, New: func(*handoff.Broker) http.Handler { return forward }}}
+	return []capsuleapi.Mount{
+		{Path: capsuleapi.RestPath, New: func(*handoff.Broker) http.Handler { return forward }},
+		{Path: capsuleapi.ProxyPath, New: func(*handoff.Broker) http.Handler { return c.held.outside() }},
+	}
+}
+
+// outside is the program's way to hosts by name, which leads out from this machine.
+func (h *held) outside() http.Handler {
+	policy := h.run.Unit.Policy
+	return h.worker.opts.Door.Session(egress.Terms{
+		Unit: h.run.Unit.Name, Allowed: policy.Egress, Bounded: policy.Bounds.Egress != nil, Cap: policy.Bounds.Egress,
+		Tally: &h.egress, Tell: h.report.reached,
+	})
 }
 
 // Lend implements run.ChildRuns.
@@ -57,6 +71,7 @@ func newForwarder(h *held) *forwarder {
 	f := &forwarder{held: h}
 	f.proxy = &httputil.ReverseProxy{
 		Rewrite: f.rewrite, Transport: again{h}, FlushInterval: -1,
+		ErrorLog: slog.NewLogLogger(h.worker.logger.Handler(), slog.LevelDebug),
 		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, _ error) {
 			away := fault.New(fault.Unavailable, "the server doesn't answer").WithHint("try again in a moment")
 			_ = httpwire.ReplyProblem(w, httpwire.ProblemOf(away)) // whoever asked has gone

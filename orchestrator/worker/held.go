@@ -14,8 +14,10 @@ import (
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/capsule/contract"
+	"github.com/agent-on-demand/aod/capsule/outside"
 	"github.com/agent-on-demand/aod/capsule/unit"
 	"github.com/agent-on-demand/aod/handoff"
+	"github.com/agent-on-demand/aod/handoff/egress"
 	"github.com/agent-on-demand/aod/internal/safefs"
 	"github.com/agent-on-demand/aod/orchestrator/feature/workers/wire"
 	"github.com/agent-on-demand/aod/orchestrator/run"
@@ -34,6 +36,7 @@ type held struct {
 	wanted context.Context //nolint:containedctx // ends when nobody wants to know how it ends, or with the process
 	reject context.CancelCauseFunc
 	voided atomic.Bool
+	egress egress.Tally
 	over   chan struct{} // closed when this process has nothing more to do with it
 
 	mu    sync.Mutex
@@ -236,6 +239,7 @@ func (h *held) prepare() error {
 	}
 	if e := h.now(); e.Record != nil {
 		r.Record, r.Saved = *e.Record, e.Saved
+		h.egress.Restore(r.Record.Egress)
 	}
 	h.run = r
 	r.LedBy(host{noServices{}, h}, nil)
@@ -278,8 +282,13 @@ func govern(u unit.Unit, as wire.Of) *unit.Unit {
 	p := &u.Policy
 	p.Network, p.Writable, p.Isolation, p.Env = as.Network, as.Writable, as.Isolation, as.Env
 	p.Models, p.Upstreams, p.Warm, p.Reuse = as.Models, as.Upstreams, as.Warm, as.Reuse
-	p.Egress, p.Secrets, p.Refusal = nil, nil, nil
+	p.Secrets, p.Refusal = nil, nil
 	p.Bounds = unit.Bounds{BuildNetwork: as.BuildNetwork, NoFetch: as.NoFetch, ImageBytes: as.ImageBytes}
+	p.Egress, _ = outside.ParseList(as.Egress) // what isn't a host here is reached by nobody
+	if as.EgressBounded {
+		most, _ := outside.ParseList(as.EgressCap)
+		p.Bounds.Egress = append(outside.List{}, most...) // which bounds, also where it is empty
+	}
 	if u.Source = unit.FromDirectory; as.Upload {
 		u.Source = unit.FromUpload
 	}
@@ -353,7 +362,7 @@ func (h *held) progress() wire.Progress {
 	r := h.run.Record
 	return wire.Progress{
 		StartedAt: r.StartedAt, Image: r.Image, Container: r.Container, Timings: r.Timings, Usage: r.Usage, Log: r.Log,
-		Warnings: r.Warnings,
+		Warnings: r.Warnings, Egress: h.egress.Rows(),
 	}
 }
 
@@ -427,6 +436,6 @@ func (h *held) save() error {
 		return err
 	}
 	record := h.run.Record
-	record.Input = nil
+	record.Input, record.Egress = nil, h.egress.Rows()
 	return h.change(func(e *entry) { e.Record, e.Saved = &record, saved })
 }

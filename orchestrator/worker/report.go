@@ -8,6 +8,7 @@ import (
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/handoff/egress"
 	"github.com/agent-on-demand/aod/internal/pause"
 	"github.com/agent-on-demand/aod/orchestrator/feature/workers/wire"
 	"github.com/agent-on-demand/aod/runtime"
@@ -20,7 +21,8 @@ type reporter struct {
 
 	mu      sync.Mutex
 	builds  []api.BuildEvent
-	runs    *wire.Progress // since when the program runs; nil: it doesn't yet
+	hosts   []api.EgressEvent // that the program reached for the first time
+	runs    *wire.Progress    // since when the program runs; nil: it doesn't yet
 	urgent  bool
 	asks    bool // what the server has got from an earlier process isn't known
 	telling sync.Mutex
@@ -54,6 +56,16 @@ func (r *reporter) built(event runtime.BuildEvent) {
 	r.mu.Lock()
 	if len(r.builds) < mostBuilds {
 		r.builds = append(r.builds, api.BuildEvent{Step: event.Step, Name: event.Name, State: string(event.State)})
+	}
+	r.mu.Unlock()
+	r.wake()
+}
+
+// reached passes on that the program reaches for a host for the first time.
+func (r *reporter) reached(e api.EgressEvent) {
+	r.mu.Lock()
+	if len(r.hosts) < egress.MaxRows {
+		r.hosts = append(r.hosts, e)
 	}
 	r.mu.Unlock()
 	r.wake()
@@ -111,12 +123,12 @@ func (r *reporter) flushOnce(ctx context.Context) (more bool, err error) {
 		return false, err
 	}
 	r.mu.Lock()
-	told := wire.Reported{Builds: r.builds, Running: r.runs}
+	told := wire.Reported{Builds: r.builds, Egress: r.hosts, Running: r.runs}
 	asks := r.asks
 	if !asks {
 		told.Line, told.Lines = first, some
 	}
-	nothing := len(some) == 0 && len(r.builds) == 0 && r.runs == nil
+	nothing := len(some)+len(r.builds)+len(r.hosts) == 0 && r.runs == nil
 	r.mu.Unlock()
 	if nothing {
 		return false, nil
@@ -126,7 +138,7 @@ func (r *reporter) flushOnce(ctx context.Context) (more bool, err error) {
 		return false, err
 	}
 	r.mu.Lock()
-	r.builds = r.builds[len(told.Builds):]
+	r.builds, r.hosts = r.builds[len(told.Builds):], r.hosts[len(told.Egress):]
 	if r.runs == told.Running {
 		r.runs = nil
 	}

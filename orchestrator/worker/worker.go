@@ -31,6 +31,7 @@ import (
 
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/capsule/registry"
+	"github.com/agent-on-demand/aod/handoff/egress"
 	"github.com/agent-on-demand/aod/internal/safefs"
 	"github.com/agent-on-demand/aod/orchestrator/feature/workers/wire"
 	"github.com/agent-on-demand/aod/orchestrator/run"
@@ -52,9 +53,10 @@ type Options struct {
 	Kind        Kind
 	Version     string // of this program
 	Slots       int
-	MemoryBytes int64    // that all runs may take together; 0: 80 % of what the engine has
-	Labels      []string // what units may need of it
-	MinFreeDisk int64    // below it nothing new is taken
+	MemoryBytes int64        // that all runs may take together; 0: 80 % of what the engine has
+	Labels      []string     // what units may need of it
+	MinFreeDisk int64        // below it nothing new is taken
+	Door        *egress.Door // by which programs reach hosts by name
 	Logger      *slog.Logger
 }
 

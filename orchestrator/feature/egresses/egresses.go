@@ -62,8 +62,11 @@ func (p *part) tell(e api.EgressEvent) {
 	p.run.Tell(run.Event{Data: e})
 }
 
-// Note implements feature.Part.
+// Note implements feature.Part. What a program reached at a worker is counted there.
 func (p *part) Note() {
+	if p.run.Record.Worker != "" {
+		return
+	}
 	rows := p.reached.Rows()
 	for i, row := range rows {
 		rows[i].Host = p.run.Masked(row.Host)

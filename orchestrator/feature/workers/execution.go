@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/handoff/egress"
 	"github.com/agent-on-demand/aod/internal/pause"
 	"github.com/agent-on-demand/aod/internal/safefs"
 	"github.com/agent-on-demand/aod/orchestrator/feature/workers/wire"
@@ -159,6 +160,8 @@ func (x *execution) await(ctx context.Context, l *lease, far *farAPI) (run.Resul
 				return run.Result{}, runtime.ErrDetach
 			}
 			x.f.registry.find(l.Worker).put("cancel/"+l.ID, wire.Order{Cancel: cancelOf(l, context.Cause(ctx))})
+		case <-x.f.process.Life.Done(): // the next process goes on with the wish to cancel
+			return run.Result{}, runtime.ErrDetach
 		}
 	}
 }
@@ -196,6 +199,10 @@ func (x *execution) note(p wire.Progress) {
 	r.Timings.Build, r.Timings.Create, r.Timings.Start = p.Timings.Build, p.Timings.Create, p.Timings.Start
 	r.Timings.Run, r.Timings.Collect = p.Timings.Run, p.Timings.Collect
 	r.Usage, r.Log = p.Usage, p.Log
+	r.Egress = p.Egress[:min(len(p.Egress), egress.MaxRows)]
+	for i := range r.Egress {
+		r.Egress[i].Host = x.run.Masked(run.Bounded(r.Egress[i].Host, run.MaxType))
+	}
 }
 
 // overtime is how much longer than its time a run may take at a worker that is there, before that counts as lost.

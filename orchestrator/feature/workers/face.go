@@ -16,6 +16,7 @@ import (
 	"github.com/agent-on-demand/aod/internal/access"
 	"github.com/agent-on-demand/aod/internal/wire/httpwire"
 	"github.com/agent-on-demand/aod/orchestrator/feature/workers/wire"
+	"github.com/agent-on-demand/aod/orchestrator/run"
 )
 
 // face answers what workers ask.
@@ -27,7 +28,6 @@ func Patterns() []string { return []string{wire.Root} }
 // Handler answers the requests of workers, each by its credential: see access.Work.
 func (f *Feature) Handler() http.Handler {
 	h, mux := face{f}, http.NewServeMux()
-	at := wire.Leases + "{lease}/"
 	for pattern, act := range map[string]func(http.ResponseWriter, *http.Request, string) error{
 		"POST " + wire.Enrol:  h.enrol,
 		"POST " + wire.Orders: h.orders,
@@ -43,6 +43,13 @@ func (f *Feature) Handler() http.Handler {
 			return act(w, r, name)
 		}))
 	}
+	h.ofLeases(mux)
+	return mux
+}
+
+// ofLeases adds the addresses of leases.
+func (h face) ofLeases(mux *http.ServeMux) {
+	at := wire.Leases + "{lease}/"
 	for pattern, act := range map[string]func(http.ResponseWriter, *http.Request, *lease) error{
 		"GET " + at + wire.Unit:                    h.unit,
 		"GET " + at + wire.Input + "/{name...}":    h.input,
@@ -66,7 +73,6 @@ func (f *Feature) Handler() http.Handler {
 			return act(w, r.WithContext(ctx), l)
 		}))
 	}
-	return mux
 }
 
 // answering answers with the problem of an error.
@@ -97,6 +103,9 @@ func (h face) whileLed(ctx context.Context) (context.Context, func()) {
 
 // leaseOf returns the lease that an address names, of the worker that asks.
 func (h face) leaseOf(w http.ResponseWriter, r *http.Request) (*lease, error) {
+	if h.process.Life.Err() != nil {
+		return nil, errEnds
+	}
 	name := access.GrantOf(r.Context()).Name
 	if l := h.leases.of(name, r.PathValue("lease")); l != nil {
 		return l, nil
@@ -155,6 +164,7 @@ func (h face) orders(w http.ResponseWriter, r *http.Request, name string) error 
 	if !h.ready.Load() {
 		return errEnds
 	}
+	hello.Version = run.Bounded(hello.Version, run.MaxType)
 	void, missing := h.leases.compare(name, hello.Held)
 	worker, ctx, leave := h.registry.connect(r.Context(), name, hello)
 	defer leave()

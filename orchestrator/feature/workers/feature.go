@@ -92,6 +92,7 @@ func (f *Feature) Run(ctx context.Context) {
 	f.registry.begin()
 	f.ready.Store(true)
 	<-ctx.Done()
+	f.ready.Store(false)
 	f.registry.stop()
 }
 
@@ -104,8 +105,7 @@ const (
 // goes reports whether the runs of a unit can go on at a worker. What isn't here yet runs at the server.
 func (f *Feature) goes(u *unit.Unit) bool {
 	oneShot := u.Kind == unit.Capsule || u.Kind == unit.AU
-	return oneShot && len(u.Policy.Egress) == 0 && len(u.Policy.Secrets) == 0 && u.Policy.Isolation == "" &&
-		!f.opts.Stays(u.Name)
+	return oneShot && len(u.Policy.Secrets) == 0 && u.Policy.Isolation == "" && !f.opts.Stays(u.Name)
 }
 
 // isContained reports whether the runs of a unit have containers.
@@ -118,7 +118,7 @@ func (f *Feature) Admit(u *unit.Unit) error {
 	}
 	return fault.New(fault.Unsupported, "%q runs at the server itself alone, which has no containers "+
 		"(local_sandboxes: false)", u.Name).
-		WithHint("set local_sandboxes: true; workers take capsules and Agentic Units without egress and secrets")
+		WithHint("set local_sandboxes: true; workers take capsules and Agentic Units without secrets")
 }
 
 // Place implements feature.Placer.

@@ -71,15 +71,7 @@ func (l *lease) put(name string, offset int64, part io.Reader) (size int64, err 
 	if err := os.MkdirAll(l.uploadDir(), 0o700); err != nil { //nolint:gosec // the lease's own, not the request's
 		return 0, run.StorageFault(err)
 	}
-	root, err := os.OpenRoot(l.uploadDir())
-	if err != nil {
-		return 0, run.StorageFault(err)
-	}
-	defer func() { _ = root.Close() }() // holds no data
-	if err := safefs.MkdirAll(root, path.Dir(name), 0o700); err != nil {
-		return 0, run.StorageFault(err)
-	}
-	file, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE, 0o600)
+	file, err := openBelow(l.uploadDir(), name)
 	if err != nil {
 		return 0, run.StorageFault(err)
 	}
@@ -96,6 +88,19 @@ func (l *lease) put(name string, offset int64, part io.Reader) (size int64, err 
 		return offset, run.StorageFault(err)
 	}
 	return l.appendPart(file, offset, part)
+}
+
+// openBelow opens a file below a directory for writing, and makes it if it isn't there.
+func openBelow(dir, name string) (*os.File, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = root.Close() }() // holds no data
+	if err := safefs.MkdirAll(root, path.Dir(name), 0o700); err != nil {
+		return nil, err
+	}
+	return root.OpenFile(name, os.O_WRONLY|os.O_CREATE, 0o600)
 }
 
 // appendPart writes a part of a file within what all output files together may have.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/handoff/egress"
 	"github.com/agent-on-demand/aod/orchestrator/feature/workers/wire"
 	"github.com/agent-on-demand/aod/orchestrator/run"
 	"github.com/agent-on-demand/aod/runtime"
@@ -122,6 +123,10 @@ func (l *lease) report(ctx context.Context, r wire.Reported) (int64, error) {
 			Step: run.Bounded(b.Step, run.MaxType), Name: run.Bounded(b.Name, run.MaxMessage),
 			State: runtime.StepState(b.State),
 		})
+	}
+	for _, e := range r.Egress[:min(len(r.Egress), egress.MaxRows)] {
+		e.Host, e.Refused = l.run.Masked(run.Bounded(e.Host, run.MaxType)), run.Bounded(e.Refused, run.MaxType)
+		l.run.Tell(run.Event{Data: e})
 	}
 	lines := l.log(r.Line, r.Lines)
 	l.tell(func() {

@@ -131,7 +131,8 @@ func (f *Feature) assignment(l *lease) wire.Assignment {
 			Writable: u.Policy.Writable, Isolation: u.Policy.Isolation, Env: u.Policy.Env, Models: u.Policy.Models,
 			Upstreams: u.Policy.Upstreams, Warm: u.Policy.Warm, Reuse: u.Policy.Reuse,
 			BuildNetwork: u.Policy.Bounds.NetworkOfBuilds(), NoFetch: u.Policy.Bounds.NoFetch,
-			ImageBytes: u.Policy.Bounds.ImageBytes,
+			ImageBytes: u.Policy.Bounds.ImageBytes, Egress: u.Policy.Egress.Strings(),
+			EgressBounded: u.Policy.Bounds.Egress != nil, EgressCap: u.Policy.Bounds.Egress.Strings(),
 		},
 	}
 	if end := r.Lineage.Deadline; !end.IsZero() {

@@ -33,6 +33,7 @@ type registry struct {
 	mu    sync.Mutex
 	all   map[string]*worker
 	begun time.Time // since when workers can be heard; zero: they can't yet
+	ended bool      // none can be any more
 
 	images images
 }
@@ -113,10 +114,11 @@ func (g *registry) begin() {
 	g.begun = time.Now()
 }
 
-// stop ends the streams.
+// stop ends the streams, and those that still come.
 func (g *registry) stop() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	g.ended = true
 	for _, w := range g.all {
 		if w.stream != nil {
 			w.stream.end(errEnds)
@@ -136,6 +138,9 @@ func (g *registry) connect(ctx context.Context, name string, hello wire.Hello) (
 	}
 	if w.stream != nil {
 		w.stream.end(errReplaced)
+	}
+	if g.ended {
+		end(errEnds)
 	}
 	w.about, w.seen, w.stream = hello, time.Now(), own
 	w.about.Held = wire.Held{Closed: hello.Closed}

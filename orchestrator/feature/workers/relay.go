@@ -36,9 +36,27 @@ func (l *lease) answer(w http.ResponseWriter, r *http.Request, path string) erro
 		inner.Header.Set("Authorization", own)
 		inner.Header.Del(wire.HeaderAuthorization)
 	}
-	l.relay.handler.ServeHTTP(w, inner)
+	l.relay.handler.ServeHTTP(ledWriter{w, r.Context()}, inner)
 	return nil
 }
+
+// ledWriter breaks off the answer that something failed where this process has let go of the run meanwhile: that may be
+// why, and the next process answers when it is asked again.
+type ledWriter struct {
+	http.ResponseWriter
+	led context.Context //nolint:containedctx // of the request
+}
+
+// WriteHeader is http.ResponseWriter's.
+func (w ledWriter) WriteHeader(status int) {
+	if status >= http.StatusBadRequest && w.led.Err() != nil {
+		panic(http.ErrAbortHandler)
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+// Unwrap is for http.ResponseController.
+func (w ledWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 // farAPI is the capsule API of an attempt at a worker.
 type farAPI struct {

@@ -188,8 +188,13 @@ type Of struct {
 	Env       map[string]string `json:"env,omitempty"`
 	Models    []string          `json:"models,omitempty"`
 	Upstreams []string          `json:"upstreams,omitempty"`
-	Warm      int               `json:"warm,omitempty"`
-	Reuse     int               `json:"reuse,omitempty"`
+	// Egress are the hosts that it may reach by name, within EgressCap where EgressBounded says so.
+	Egress        []string `json:"egress,omitempty"`
+	EgressBounded bool     `json:"egress_bounded,omitempty"`
+	EgressCap     []string `json:"egress_cap,omitempty"`
+
+	Warm  int `json:"warm,omitempty"`
+	Reuse int `json:"reuse,omitempty"`
 
 	BuildNetwork string `json:"build_network,omitempty"`
 	NoFetch      bool   `json:"no_fetch,omitempty"`
@@ -203,6 +208,8 @@ type Reported struct {
 	Lines []Line `json:"lines,omitempty"`
 	// Builds are steps of the build of its image, which may be lost.
 	Builds []api.BuildEvent `json:"builds,omitempty"`
+	// Egress are hosts that the program reached, or was refused, for the first time.
+	Egress []api.EgressEvent `json:"egress,omitempty"`
 	// Running is set when the run's program runs.
 	Running *Progress `json:"running,omitempty"`
 	// Waits is for what it waits; nil: for nothing.
@@ -230,7 +237,9 @@ type Progress struct {
 	Timings   api.Timings    `json:"timings"`
 	Usage     *api.Usage     `json:"usage,omitempty"`
 	Log       api.LogStats   `json:"log"`
-	Warnings  []string       `json:"warnings,omitempty"` // all of the attempt
+	// Egress are the hosts that the run reached at this worker.
+	Egress   []api.EgressRow `json:"egress,omitempty"`
+	Warnings []string        `json:"warnings,omitempty"` // all of the attempt
 }
 
 // Ended is how an attempt ended. Its files are at the server before it is told.
