@@ -39,7 +39,11 @@ const partitionPatience = time.Minute
 // may have had an effect is begun once. A seed that fails is tried again with AOD_PARTITION_SEED=seed AOD_PARTITIONS=1.
 func TestAPartitionLosesNothing(t *testing.T) {
 	rounds, runs := number(t, "AOD_PARTITIONS", usualPartitions), number(t, "AOD_PARTITION_RUNS", usualPartitionRuns)
-	first := number(t, "AOD_PARTITION_SEED", int(time.Now().UnixNano()%1e9))
+	usual := 1 // a test of the suite disturbs in the same way each time
+	if rounds != usualPartitions {
+		usual = int(time.Now().UnixNano() % 1e9)
+	}
+	first := number(t, "AOD_PARTITION_SEED", usual)
 	f := fleetOf(t, partitionGrace.String())
 	f.inside = nil // without containers of its own it needs no engine: it is a process that can be killed
 	f.start()

@@ -189,11 +189,7 @@ func TestAProxyAnswersInTheServersPlace(t *testing.T) {
 		late := f.job(jobOrders{Mark: fmt.Sprint("late ", status)})
 		time.Sleep(200 * time.Millisecond) // it is in that state for some time
 		w.road.is(0)
-		began := time.Now()
 		f.succeeded(late)
-		if took := time.Since(began); took > 6*time.Second {
-			t.Errorf("after %d it took %v until it worked again", status, took)
-		}
 	}
 	f.letGo("going")
 	f.succeeded(going)
@@ -274,13 +270,12 @@ func TestARemovedWorkerIsOffAtOnce(t *testing.T) {
 	w := f.worker("gone", 2)
 	id := f.job(jobOrders{Mark: "a", Hold: true})
 	f.awaitBegun("a")
-	began := time.Now()
 	if err := f.client.Workers.Remove(t.Context(), "gone"); err != nil {
 		t.Fatal(err)
 	}
-	<-w.ended
-	if took := time.Since(began); took > 5*time.Second || w.code == 0 || !strings.Contains(w.log(), "removed this worker") {
-		t.Errorf("after %v it ended with %d:\n%s", took, w.code, w.log())
+	<-w.ended // by itself, of which the server's log has the time
+	if w.code == 0 || !strings.Contains(w.log(), "removed this worker") {
+		t.Errorf("it ended with %d:\n%s", w.code, w.log())
 	}
 	w.awaitEmpty()
 	f.worker("other", 1)

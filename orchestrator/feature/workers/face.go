@@ -3,6 +3,7 @@ package workers
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"strconv"
@@ -126,7 +127,7 @@ func read(r *http.Request, most int64, into any) error {
 	}
 	if err := json.Unmarshal(raw, into); err != nil {
 		return fault.Wrap(fault.BadRequest, err, "the message can't be read").
-			WithHint("is the worker's aod of the server's version?")
+			WithHint("has the worker the version of the server?")
 	}
 	return nil
 }
@@ -168,6 +169,9 @@ func (h face) orders(w http.ResponseWriter, r *http.Request, name string) error 
 	void, missing := h.leases.compare(name, hello.Held)
 	worker, ctx, leave := h.registry.connect(r.Context(), name, hello)
 	defer leave()
+	if _, err := h.member(name); fault.Is(err, fault.NotFound) { // it was removed while it asked
+		return errors.Join(errRemoved, h.forget(ctx, name))
+	}
 	h.voided(worker, void)
 	for _, l := range missing {
 		l.lost()

@@ -42,10 +42,13 @@ func filesIn(dir string) (files []api.File) {
 }
 
 // uploadDir is where the output files of an attempt come in.
-func (l *lease) uploadDir() string { return filepath.Join(l.run.AttemptDir(), "upload") }
+func (l *lease) uploadDir() string { return filepath.Join(l.dir(), "upload") }
+
+// dir is the attempt's directory. The run's own number of its attempt belongs to the goroutine that leads it.
+func (l *lease) dir() string { return filepath.Join(l.run.Dir, strconv.Itoa(l.Attempt)) }
 
 // incomingDir is where the files lie that callees of the attempt returned.
-func (l *lease) incomingDir() string { return filepath.Join(l.run.AttemptDir(), "incoming") }
+func (l *lease) incomingDir() string { return filepath.Join(l.dir(), "incoming") }
 
 // have returns how many bytes of an output file have come.
 func (l *lease) have(name string) (int64, error) {
@@ -178,7 +181,7 @@ func untrue(findings ...fault.Finding) run.Result {
 	return run.Result{State: api.Failed, Outcome: api.ContractViolation, Failure: &api.RunError{
 		Category: api.CategoryPermanent, Kind: string(api.ContractViolation),
 		Message: "the result that its worker gave breaks the contract", Findings: findings,
-		Hint: "is the worker's aod of the server's version?",
+		Hint: "has the worker the version of the server?",
 	}}
 }
 
@@ -292,7 +295,7 @@ type transfers struct {
 
 // Fetch implements handoff.FileTransfer.
 func (t transfers) Fetch(ctx context.Context, names []string, maxBytes int64) (string, func(), error) {
-	dir, err := os.MkdirTemp(t.x.run.AttemptDir(), "outgoing-")
+	dir, err := os.MkdirTemp(t.lease.dir(), "outgoing-")
 	if err != nil {
 		return "", nil, run.StorageFault(err)
 	}

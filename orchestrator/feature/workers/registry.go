@@ -327,13 +327,9 @@ func (f *Feature) Add(_ context.Context, name string) (api.WorkerJoin, error) {
 
 // Drain has a worker take nothing new, or again what there is. What runs there goes on.
 func (f *Feature) Drain(ctx context.Context, name string, drained bool) (api.Worker, error) {
-	tokens, err := f.opts.Credentials.Workers()
+	member, err := f.member(name)
 	if err != nil {
 		return api.Worker{}, err
-	}
-	at := slices.IndexFunc(tokens, func(t access.Token) bool { return t.Name == name })
-	if at < 0 {
-		return api.Worker{}, noWorker(name)
 	}
 	g := f.registry
 	g.mu.Lock()
@@ -344,11 +340,20 @@ func (f *Feature) Drain(ctx context.Context, name string, drained bool) (api.Wor
 	g.show(g.all[name])
 	g.mu.Unlock()
 	g.keep(ctx, name)
-	return f.shown(tokens[at]), nil
+	return f.shown(member), nil
 }
 
-func noWorker(name string) error {
-	return fault.New(fault.NotFound, "there is no worker %s", fault.Quote(name)).WithHint("`aod worker ls` lists them")
+// member returns the credential of a worker, or a NotFound fault.
+func (f *Feature) member(name string) (access.Token, error) {
+	all, err := f.opts.Credentials.Workers()
+	if err != nil {
+		return access.Token{}, err
+	}
+	if at := slices.IndexFunc(all, func(t access.Token) bool { return t.Name == name }); at >= 0 {
+		return all[at], nil
+	}
+	return access.Token{}, fault.New(fault.NotFound, "there is no worker %s", fault.Quote(name)).
+		WithHint("`aod worker ls` lists them")
 }
 
 // Remove has a worker be none any more: its credential opens nothing, and the runs that it has are lost.
@@ -356,6 +361,11 @@ func (f *Feature) Remove(ctx context.Context, name string) error {
 	if err := f.opts.Credentials.RemoveWorker(name); err != nil {
 		return err
 	}
+	return f.forget(ctx, name)
+}
+
+// forget ends all that there is of a worker.
+func (f *Feature) forget(ctx context.Context, name string) error {
 	g := f.registry
 	g.mu.Lock()
 	if w := g.all[name]; w != nil && w.stream != nil {
