@@ -21,10 +21,6 @@ import (
 	"github.com/agent-on-demand/aod/orchestrator/run"
 )
 
-// memoryShare is the part of the machine's memory, in percent, that runs may take together
-// where the operator says nothing.
-const memoryShare = 80
-
 // place is what the queue has to know of a job.
 func (l *loop) place(j *job) queue.Run {
 	r := queue.Run{
@@ -145,14 +141,11 @@ func (s *Service) learnMemory(ctx context.Context) {
 			continue
 		}
 		if has := measurer.Memory(ctx); has > 0 {
-			s.queue.SetMemory(partOf(has))
+			s.queue.SetMemory(run.MemoryForRuns(has))
 			return
 		}
 	}
 }
-
-// partOf returns the part of a machine's memory that runs may take, in whole MiB.
-func partOf(machine int64) int64 { return machine / 100 * memoryShare / quantity.MiB * quantity.MiB }
 
 // Room implements run.World.
 func (w world) Room() int64 {

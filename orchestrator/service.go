@@ -3,12 +3,10 @@ package orchestrator
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -194,7 +192,7 @@ func (s *Service) openHome() (err error) {
 				WithHint("name another one with --data DIR or AOD_DATA")
 		}
 	}
-	s.lock, err = safefs.AwaitLock(s.path("lock"), lockWait)
+	s.lock, err = run.LockHome(s.opts.Home)
 	if errors.Is(err, safefs.ErrLocked) {
 		return fault.Wrap(fault.Conflict, err, "another server runs over %q", s.opts.Home).
 			WithHint("stop it, or give this one a data directory of its own with --data DIR")
@@ -206,7 +204,7 @@ func (s *Service) openHome() (err error) {
 		Dir: s.opts.Home, Runs: s.path("runs"), Bin: s.path("bin"), Cards: s.path("cards"),
 		Disks: runtime.NewDisks(s.opts.MinFreeDisk, s.opts.Home),
 	}
-	if s.home.Owner, err = ownerOf(s.opts.Home); err != nil {
+	if s.home.Owner, err = run.OwnerOf(s.opts.Home); err != nil {
 		return err
 	}
 	return s.emptySpool()
@@ -426,29 +424,6 @@ func (s *Service) Memory() *bytegate.Gate { return s.opts.Handoffs.Memory }
 // Room returns a fault where size more bytes would leave less than MinFreeDisk: a request that
 // brings them needn't be read. A negative size is unknown.
 func (s *Service) Room(size int64) error { return s.room(max(size, 0)) }
-
-// ownerOf returns the label of a home's containers. It is made once and stored in the home.
-// The path would not do: two servers in containers of one engine may both have /data.
-func ownerOf(home string) (string, error) {
-	path := filepath.Join(home, "owner")
-	raw, err := os.ReadFile(path)
-	if err == nil && len(raw) > 0 {
-		return string(raw), nil
-	}
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return "", fmt.Errorf("read owner: %w", err)
-	}
-	owner := strings.ToLower(rand.Text()[:12])
-	if err := safefs.Replace(path, []byte(owner),
-		safefs.ReplaceOptions{Mode: 0o600, OneWriter: true, Synced: true}); err != nil {
-		return "", fmt.Errorf("write owner: %w", err)
-	}
-	return owner, nil
-}
-
-// lockWait is how long to wait for the lock of a home. After kill -9 the kernel releases the
-// lock only when it has removed the dead process.
-const lockWait = 3 * time.Second
 
 // Cancel is the loop's, but for a damaged store: then no run has a job here, and none is known
 // to have ended.

@@ -11,7 +11,7 @@ import (
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/capsule/unit"
-	"github.com/agent-on-demand/aod/runtime"
+	"github.com/agent-on-demand/aod/internal/wire/quantity"
 )
 
 // Kind carries out the runs of the units of one kind.
@@ -89,16 +89,6 @@ type Opener interface {
 	Close() error
 }
 
-// Home is where a kind keeps what belongs to no single run.
-type Home struct {
-	Dir   string // for the runs' process alone, absolute
-	Runs  string // where each run has its directory
-	Owner string // tells what belongs to this home from that of another, on one engine
-	Bin   string // for programs that are installed once; may be shared between homes
-	Cards string // for model cards; may be shared between homes
-	Disks *runtime.Disks
-}
-
 // Warmer is a Kind that gets things ready before there are runs for them.
 type Warmer interface {
 	// Warm does so until ctx ends, and gives up what nobody claimed.
@@ -125,6 +115,16 @@ type World interface {
 type Measurer interface {
 	// Memory returns how much the machine has, in bytes, when that is known; 0 when ctx ends.
 	Memory(ctx context.Context) int64
+}
+
+// memoryShare is the part of a machine's memory, in percent, that runs may take together where the operator says
+// nothing.
+const memoryShare = 80
+
+// MemoryForRuns returns how much of a machine's memory, in bytes, runs may take together where the operator says
+// nothing: whole MiB.
+func MemoryForRuns(machine int64) int64 {
+	return machine / 100 * memoryShare / quantity.MiB * quantity.MiB
 }
 
 // Sweeper is a Kind that leaves something outside of the homes, such as containers.

@@ -9,11 +9,12 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"math/rand/v2"
 	"net/http"
 	"net/url"
 	"strings"
 	"time"
+
+	"github.com/cenkalti/backoff/v5"
 
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/internal/pause"
@@ -170,16 +171,17 @@ func (l *link) repeat(ctx context.Context, what string, do func() error) error {
 
 // goOn is repeat for what may come a part of the way each time: then the next try comes soon.
 func (l *link) goOn(ctx context.Context, what string, do func() (moved bool, err error)) error {
-	for wait := firstWait; ; wait = min(2*wait, longestWait) {
+	waits := newWaits()
+	for {
 		moved, err := do()
 		if moved {
-			wait = firstWait
+			waits.Reset()
 		}
 		if err == nil || !mayPass(err) || ctx.Err() != nil {
 			return err
 		}
 		l.logger.Info("will try again", "operation", what, fault.LogAttr(err))
-		if err := pause.For(ctx, jittered(wait)); err != nil {
+		if err := pause.For(ctx, waits.NextBackOff()); err != nil {
 			return err
 		}
 	}
@@ -191,9 +193,12 @@ const (
 	longestWait = 4 * time.Second
 )
 
-// jittered is a wait that not all workers have.
-func jittered(wait time.Duration) time.Duration {
-	return wait*3/4 + rand.N(wait/2) //nolint:gosec // nobody gains by guessing it
+// newWaits returns the waits between tries. They vary by chance, so that not all workers come at once.
+func newWaits() *backoff.ExponentialBackOff {
+	waits := backoff.NewExponentialBackOff()
+	waits.InitialInterval, waits.MaxInterval = firstWait, longestWait
+	waits.Multiplier, waits.RandomizationFactor = 2, 0.25
+	return waits
 }
 
 // mayPass reports whether an error may be another one next time.

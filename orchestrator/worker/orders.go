@@ -19,7 +19,8 @@ import (
 // follow does what the server orders, over one stream after the other, until ctx ends. Its error is errRevoked, a fault
 // that only a person can mend, or nil.
 func (w *Worker) follow(ctx context.Context) error {
-	for wait := firstWait; ; {
+	waits := newWaits()
+	for {
 		began := time.Now()
 		err := w.followOnce(ctx)
 		if ctx.Err() != nil {
@@ -29,11 +30,10 @@ func (w *Worker) follow(ctx context.Context) error {
 			return err
 		}
 		if time.Since(began) > wire.Beat {
-			wait = firstWait
+			waits.Reset()
 		}
 		w.logger.Info("no orders from the server", fault.LogAttr(err))
-		_ = pause.For(ctx, jittered(wait)) // an end is seen above
-		wait = min(2*wait, longestWait)
+		_ = pause.For(ctx, waits.NextBackOff()) // an end is seen above
 	}
 }
 

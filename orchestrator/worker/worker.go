@@ -18,16 +18,12 @@ package worker
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
-	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"sync"
-	"time"
 
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/capsule/registry"
@@ -92,7 +88,7 @@ func New(opts Options) (_ *Worker, err error) {
 	if w.member, err = ReadMembership(opts.Home); err != nil {
 		return nil, err
 	}
-	w.lock, err = safefs.AwaitLock(filepath.Join(opts.Home, "lock"), lockWait)
+	w.lock, err = run.LockHome(opts.Home)
 	if errors.Is(err, safefs.ErrLocked) {
 		return nil, fault.Wrap(fault.Conflict, err, "another worker runs over %q", opts.Home).
 			WithHint("stop it, or join with a data directory of its own: --data DIR")
@@ -106,9 +102,6 @@ func New(opts Options) (_ *Worker, err error) {
 	return w, nil
 }
 
-// lockWait is how long to wait for the lock of a home: a kernel takes it from a dead process when it has removed that.
-const lockWait = 3 * time.Second
-
 func (w *Worker) open() (err error) {
 	home := w.opts.Home
 	for _, dir := range []string{"bin", "runs", "cards", "leases", "pool"} {
@@ -116,7 +109,7 @@ func (w *Worker) open() (err error) {
 			return run.StorageFault(err)
 		}
 	}
-	if w.owner, err = ownerOf(home); err != nil {
+	if w.owner, err = run.OwnerOf(home); err != nil {
 		return err
 	}
 	w.journal = journal{filepath.Join(home, "leases")}
@@ -133,21 +126,6 @@ func (w *Worker) open() (err error) {
 		Dir: home, Runs: filepath.Join(home, "runs"), Owner: w.owner, Bin: filepath.Join(home, "bin"),
 		Cards: filepath.Join(home, "cards"), Disks: w.disks,
 	})
-}
-
-// ownerOf returns the label of a home's containers, made once.
-func ownerOf(home string) (string, error) {
-	path := filepath.Join(home, "owner")
-	raw, err := os.ReadFile(path)
-	if err == nil && len(raw) > 0 {
-		return string(raw), nil
-	}
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return "", fmt.Errorf("read owner: %w", err)
-	}
-	owner := strings.ToLower(rand.Text()[:12])
-	return owner, run.StorageFault(safefs.Replace(path, []byte(owner),
-		safefs.ReplaceOptions{Mode: 0o600, OneWriter: true, Synced: true}))
 }
 
 // Close lets go of what goes on: containers aren't stopped.
@@ -184,12 +162,9 @@ func (w *Worker) Run(ctx context.Context) error {
 func (w *Worker) learnMemory(ctx context.Context) {
 	w.memory = w.opts.MemoryBytes
 	if w.memory == 0 {
-		w.memory = w.opts.Kind.Memory(ctx) / 100 * memoryShare
+		w.memory = run.MemoryForRuns(w.opts.Kind.Memory(ctx))
 	}
 }
-
-// memoryShare is the part of a machine's memory, in percent, that runs may take together where nobody says how much.
-const memoryShare = 80
 
 // recover goes on with what an earlier process held.
 func (w *Worker) recover() error {
