@@ -62,7 +62,7 @@ func (o outgoing) root(ctx context.Context, a attachments) (root *os.Root, leave
 	}
 	dir, done := o.dir, func() {}
 	if o.transfer != nil {
-		if dir, done, err = o.transfer.Fetch(ctx, names, o.maxBytes); err != nil {
+		if dir, done, err = o.transfer.Fetch(ctx, string(contract.StageOutgoing), names, o.maxBytes); err != nil {
 			return nil, nil, err
 		}
 	}

@@ -118,18 +118,18 @@ func (l *loop) memoryOf(j *job) int64 {
 
 // checkMemory refuses a run that would never have its turn.
 func (l *loop) checkMemory(j *job) error {
-	total, _ := l.queue.Memory()
-	needs := l.memoryOf(j)
+	place := l.place(j)
+	total, needs := l.queue.MostMemory(place.Needs), place.Bytes
 	if total == 0 || needs <= total {
 		return nil
 	}
 	rule := "the setting memory"
 	if l.opts.MemoryBytes == 0 {
-		rule = "80 % of the machine's memory"
+		rule = "80 % of the memory of the machine that has the most"
 	}
 	return fault.New(fault.Forbidden, "a run of %q may take %s of memory, and all runs together %s (%s)",
 		j.Record.Unit, quantity.SizeText(needs), quantity.SizeText(total), rule).
-		WithHint("lower %s, or set `memory: %s` in the server's file where the machine has it",
+		WithHint("lower %s, or set `memory: %s` in the file of a machine that has it",
 			j.Unit.PlaceOfLimit("memory"), quantity.SizeText(needs))
 }
 

@@ -111,6 +111,7 @@ func NewService(opts Options) (_ *Service, err error) {
 	s.Retention.Compact()
 	if err := s.initFeatures(feature.Process{
 		Library: s.Files, Gate: s, Units: s.Units, Submissions: s, Teams: s.opts.Teams,
+		InUse: func(ctx context.Context) ([]*unit.Unit, error) { return s.Retention.UnitsInUse(ctx) },
 	}); err != nil {
 		return nil, err
 	}

@@ -23,11 +23,13 @@ type sentFiles struct {
 	names map[string]bool
 }
 
-// Fetch copies files of /io/handoff/outgoing, by their clean names, into a new directory of
+// Fetch copies files of /io/handoff/outgoing or /io/output, by their clean names, into a new directory of
 // this host. It copies about maxBytes bytes; the file that goes over is a hole of its size
 // here. A missing file is missing here, too, and a special file is special here. The caller
 // calls done when it has opened the files. The error is the engine's, or an Unavailable fault.
-func (t *FileTransfer) Fetch(ctx context.Context, names []string, maxBytes int64) (dir string, done func(), err error) {
+func (t *FileTransfer) Fetch(
+	ctx context.Context, from string, names []string, maxBytes int64,
+) (dir string, done func(), err error) {
 	dir, err = os.MkdirTemp(t.volumes.layout.Dir, "outgoing-")
 	if err != nil {
 		return "", nil, unwritable(err)
@@ -36,7 +38,7 @@ func (t *FileTransfer) Fetch(ctx context.Context, names []string, maxBytes int64
 	room := allowance{maxBytes, watchEntries}
 	err = t.volumes.withCarrier(ctx, func(id string) error {
 		for _, name := range names {
-			if err := t.fetch(ctx, id, name, dir, &room); err != nil {
+			if err := t.fetch(ctx, id, t.volumes.placeOf(from), name, dir, &room); err != nil {
 				return err
 			}
 		}
@@ -51,12 +53,12 @@ func (t *FileTransfer) Fetch(ctx context.Context, names []string, maxBytes int64
 
 // fetch copies one file. It checks every directory above it: the engine would follow a link
 // there, within the run's own files.
-func (t *FileTransfer) fetch(ctx context.Context, id, name, into string, room *allowance) error {
+func (t *FileTransfer) fetch(ctx context.Context, id, from, name, into string, room *allowance) error {
 	at, rest := "", strings.Split(name, "/")
 	for ; len(rest) > 0; rest = rest[1:] {
 		parent := path.Join(into, at)
 		at = path.Join(at, rest[0])
-		stat, err := t.volumes.engine.StatIn(ctx, id, path.Join(carrierDir, "outgoing", at))
+		stat, err := t.volumes.engine.StatIn(ctx, id, path.Join(from, at))
 		switch {
 		case fault.Is(err, fault.NotFound):
 			return nil
@@ -71,7 +73,7 @@ func (t *FileTransfer) fetch(ctx context.Context, id, name, into string, room *a
 		if _, err := os.Lstat(path.Join(into, at)); err == nil {
 			return nil // it was fetched by another name
 		}
-		return t.volumes.copyOut(ctx, id, path.Join(carrierDir, "outgoing", at), parent, room)
+		return t.volumes.copyOut(ctx, id, path.Join(from, at), parent, room)
 	}
 	return nil
 }

@@ -162,6 +162,14 @@ func (v *volumes) outputs(writable string) []result {
 	return list
 }
 
+// placeOf is the place in a carrier of a directory that the program writes to, by its address in the sandbox.
+func (v *volumes) placeOf(dir string) string {
+	if dir == outgoingDir {
+		return path.Join(carrierDir, "outgoing")
+	}
+	return v.outputDir()
+}
+
 // outputDir is the place of /io/output in a carrier.
 func (v *volumes) outputDir() string {
 	if slices.ContainsFunc(v.all(), func(one volume) bool { return one.target == ioDir+"/output" }) {

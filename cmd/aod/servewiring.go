@@ -123,8 +123,13 @@ func quotaOf(s config.Spending) models.Quota {
 }
 
 // workersOf have runs go on at other machines.
-func workersOf(c *config.Config, home string) *workers.Feature {
+func workersOf(c *config.Config, home string, kept secrets.Files) *workers.Feature {
+	may := map[string][]string{}
+	for name, w := range c.Worker {
+		may[name] = w.Secrets
+	}
 	return workers.New(workers.Options{
+		Secrets: may, Secret: kept.Read,
 		Credentials: admin.NamedTokens(home), Version: versionText(), Grace: c.WorkerGrace, Labels: c.Labels,
 		Elsewhere: !c.LocalSandboxes,
 		Pins:      func() []string { return ownPins(c, home) },

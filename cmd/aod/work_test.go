@@ -42,6 +42,8 @@ type jobOrders struct {
 	Deep  int      `json:"deep,omitempty"`  // how many calls there are below one another
 	Holds bool     `json:"holds,omitempty"` // what it calls holds
 	Exit  int      `json:"exit,omitempty"`
+	Show  string   `json:"show,omitempty"` // what is in a file that it shows before its end
+	Env   string   `json:"env,omitempty"`  // a variable whose value it writes into its log
 }
 
 const jobSchema = `{
@@ -109,6 +111,15 @@ func (j *jobs) run(ctx context.Context, box servicetest.Sandbox) int {
 	gate := j.begin(todo.Mark)
 	for i := range todo.Lines {
 		_, _ = fmt.Fprintf(box.Stdout, "line %d\n", i+1)
+	}
+	if todo.Show != "" {
+		b.writes("shown", []byte(todo.Show))
+		b.shows("key", `{"file": "shown"}`)
+	}
+	for _, variable := range box.Spec.Env {
+		if value, is := strings.CutPrefix(variable, todo.Env+"="); is {
+			_, _ = fmt.Fprintf(box.Stdout, "it is %s\n", value)
+		}
 	}
 	b.rests(time.Duration(todo.MS) * time.Millisecond)
 	if todo.Hold {
@@ -262,7 +273,13 @@ type far struct {
 // worker has a worker join, with an engine of its own, and waits until it is there.
 func (f *fleet) worker(name string, slots int, flags ...string) *far {
 	f.t.Helper()
-	w := &far{fleet: f, name: name, data: f.t.TempDir(), slots: slots, road: newRoad(f.t, f.url()), flags: flags}
+	return f.workerIn(f.t.TempDir(), name, slots, flags...)
+}
+
+// workerIn is worker with a data directory.
+func (f *fleet) workerIn(data, name string, slots int, flags ...string) *far {
+	f.t.Helper()
+	w := &far{fleet: f, name: name, data: data, slots: slots, road: newRoad(f.t, f.url()), flags: flags}
 	w.engine.Fake = enginetest.NewFake(enginetest.WithInit(f.programs.run))
 	w.engine.AddImage(runtime.Image{
 		ID: "sha256:base", Tags: []string{dockertest.Image, "aod/base"}, Cmd: []string{"bash"}, OS: "linux", Arch: "amd64",

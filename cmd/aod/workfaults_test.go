@@ -28,6 +28,45 @@ func (r *road) dropped(part string) (asked *atomic.Int32) {
 	return asked
 }
 
+// What a worker has accepted it accepts again after its start, while its attempt hasn't begun.
+func TestAWorkerEndsBeforeItsAttemptBegins(t *testing.T) {
+	f := newFleet(t, "1m")
+	w := f.worker("big", 2)
+	asked := w.road.dropped("/" + wire.Unit)
+	id := f.job(jobOrders{Mark: "a"})
+	testkit.Eventually(t, "it fetches the unit", func() bool { return asked.Load() > 0 })
+	w.leave()
+	w.road.heals()
+	w.begin()
+	w.ready()
+	f.succeeded(id)
+}
+
+// What a worker said to hold when it asked for orders is not what it holds when that comes late.
+func TestARequestForOrdersComesLate(t *testing.T) {
+	f := newFleet(t, "1m")
+	w := f.worker("big", 2)
+	came := make(chan struct{})
+	var asked atomic.Int32
+	w.road.strays(func(r *http.Request) time.Duration {
+		if r.URL.Path != wire.Orders || asked.Add(1) > 1 {
+			return 0
+		}
+		go func() {
+			time.Sleep(700 * time.Millisecond) // 200 after it is sent on
+			close(came)
+		}()
+		return 500 * time.Millisecond
+	})
+	w.road.CloseClientConnections()
+	testkit.Eventually(t, "it has asked again", func() bool { return asked.Load() > 1 })
+	id := f.job(jobOrders{Mark: "a", Hold: true})
+	f.awaitBegun("a")
+	<-came
+	f.letGo("a")
+	f.succeeded(id)
+}
+
 // The server answers what a program asks when it knows that it runs.
 func TestAProcessTellsWhatTheOneBeforeItCouldNot(t *testing.T) {
 	f := newFleet(t, "1m")

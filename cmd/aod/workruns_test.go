@@ -6,6 +6,7 @@ import (
 	"context"
 	"crypto/rand"
 	"fmt"
+	"io/fs"
 	"net"
 	"net/http"
 	"os"
@@ -16,10 +17,12 @@ import (
 	"time"
 
 	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/client"
 	"github.com/agent-on-demand/aod/internal/testing/testkit"
 	"github.com/agent-on-demand/aod/orchestrator/feature/workers/wire"
 	"github.com/agent-on-demand/aod/orchestrator/servicetest"
+	"github.com/agent-on-demand/aod/runtime"
 )
 
 func TestRunsGoOnAtWorkersWithAllThatTheyHave(t *testing.T) {
@@ -91,6 +94,128 @@ func TestManyHandoffsOverThreeWorkersOfTwoSlots(t *testing.T) {
 	f.succeeded(ids...)
 	if n := f.begun(fmt.Sprint("callee 19 of ", callers-1)); n != 1 {
 		t.Errorf("a callee has begun %d times", n)
+	}
+}
+
+func TestARunAtAWorkerShowsAFileBeforeItsEnd(t *testing.T) {
+	f := newFleet(t, "1m")
+	f.worker("big", 1)
+	id := f.job(jobOrders{Mark: "a", Show: "half of it", Hold: true})
+	var shown []api.ToldArtifact
+	testkit.Eventually(t, "it is shown", func() bool {
+		shown = nil
+		for one, err := range f.client.Artifacts.List(t.Context(), id) {
+			if err == nil {
+				shown = append(shown, one)
+			}
+		}
+		return len(shown) > 0
+	})
+	var content bytes.Buffer
+	err := f.client.Artifacts.File(t.Context(), id, shown[0].ID, *shown[0].Parts[0].File, &content)
+	if err != nil || content.String() != "half of it" {
+		t.Errorf("%q, %v", content.String(), err)
+	}
+	f.letGo("a")
+	f.succeeded(id)
+}
+
+// A program's own secrets go to the workers that may have them, and are nowhere but there, in memory.
+func TestSecretsOfAProgramAtAWorker(t *testing.T) {
+	const value = "s3cret-of-the-database"
+	f := fleetOf(t, "1m", "policy: {secrets: [database]}", "worker: {trusted: {secrets: [database]}}")
+	f.addJob("secretive", "secrets: {PASSWORD: database}\n")
+	if err := os.MkdirAll(filepath.Join(f.data, "secrets"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(f.data, "secrets", "database"), []byte(value), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f.start()
+	f.worker("other", 4)
+	id := f.jobOf("secretive", jobOrders{Mark: "a", Env: "PASSWORD", Hold: true, Calls: []string{"b"}})
+	record, err := f.client.Runs.Get(t.Context(), id)
+	if err != nil || record.Waiting == nil || record.Waiting.Reason != "machine" {
+		t.Errorf("it waits for %+v, %v", record.Waiting, err)
+	}
+	w := f.worker("trusted", 1)
+	f.awaitBegun("a")
+	w.leave()
+	w.begin()
+	w.ready()
+	for _, dir := range []string{w.data, filepath.Join(f.data, "server")} {
+		for _, name := range filesWith(t, dir, value) {
+			t.Errorf("the secret is in %s", name)
+		}
+	}
+	f.letGo("a")
+	f.succeeded(id)
+	if log := f.logOf(id); !strings.Contains(log, "it is ") || strings.Contains(log, value) {
+		t.Errorf("the log is %q", log)
+	}
+	if r := f.await(id); r.Worker != "trusted" {
+		t.Errorf("it was at %q", r.Worker)
+	}
+}
+
+// filesWith returns the files below a directory in which a text is.
+func filesWith(t *testing.T, dir, text string) (found []string) {
+	t.Helper()
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return nil //nolint:nilerr // it is gone meanwhile
+		}
+		if raw, err := os.ReadFile(path); err == nil && bytes.Contains(raw, []byte(text)) {
+			found = append(found, path)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+// A run may take the memory that a worker has and the server hasn't.
+func TestARunIsLargerThanTheServer(t *testing.T) {
+	f := fleetOf(t, "1m", "memory: 1GiB")
+	for name, memory := range map[string]string{"large": "2GiB", "larger": "3TiB"} {
+		f.addJob(name, "")
+		write(t, "name: "+name+"\nlimits: {memory: "+memory+"}\n", f.units, name, "agent.yaml")
+	}
+	f.start()
+	f.worker("big", 1)
+	f.succeeded(f.jobOf("large", jobOrders{Mark: "a"}))
+	_, err := f.submit(t.Context(), client.Submission{Unit: "larger", Input: servicetest.JSON(jobOrders{Mark: "b"})})
+	if !fault.Is(err, fault.Forbidden) {
+		t.Errorf("3 TiB: %v", err)
+	}
+}
+
+// Images of units that the server doesn't have any more go.
+func TestAWorkerRemovesImagesThatNobodyNeeds(t *testing.T) {
+	f := fleetOf(t, "1m")
+	f.addJob("passing", "")
+	f.start()
+	w := f.worker("big", 1)
+	f.succeeded(f.job(jobOrders{Mark: "a"}), f.jobOf("passing", jobOrders{Mark: "b"}))
+	w.awaitEmpty()
+	w.leave()
+	if err := os.RemoveAll(filepath.Join(f.units, "passing")); err != nil {
+		t.Fatal(err)
+	}
+	has := func(unit string) bool {
+		images, err := w.engine.ImagesByLabel(t.Context(), map[string]string{runtime.LabelUnit: unit})
+		stored, _ := filepath.Glob(filepath.Join(w.data, "worker", "units", unit, "*"))
+		return err != nil || len(images)+len(stored) > 0
+	}
+	if !has("job") || !has("passing") {
+		t.Fatal("it has no image of a unit that it has run")
+	}
+	w.begin()
+	testkit.Eventually(t, "the image is removed", func() bool { return !has("passing") })
+	if !has("job") {
+		t.Error("the image of a unit that is there was removed")
 	}
 }
 
@@ -402,8 +527,8 @@ func TestACredentialOfAWorkerOpensNothingElse(t *testing.T) {
 		token, _, _ := strings.Cut(rest, `"`)
 		return token
 	}
-	ask := func(token, method, path string) int {
-		r, err := http.NewRequestWithContext(t.Context(), method, f.url()+path, strings.NewReader("{}"))
+	askWith := func(token, method, path, body string) int {
+		r, err := http.NewRequestWithContext(t.Context(), method, f.url()+path, strings.NewReader(body))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -416,6 +541,7 @@ func TestACredentialOfAWorkerOpensNothingElse(t *testing.T) {
 		defer response.Body.Close()
 		return response.StatusCode
 	}
+	ask := func(token, method, path string) int { return askWith(token, method, path, "{}") }
 	for _, path := range []string{"/v1/runs", "/v1/units", "/v1/workers", "/v1/runs/" + id, "/metrics", "/v1/tokens"} {
 		if status := ask(credential(w), "GET", path); status != http.StatusForbidden {
 			t.Errorf("GET %s with a worker's credential: %d", path, status)
@@ -426,6 +552,9 @@ func TestACredentialOfAWorkerOpensNothingElse(t *testing.T) {
 	}
 	if status := ask(credential(w), "GET", wire.Leases+lease+"/"+wire.Unit); status != http.StatusOK {
 		t.Errorf("its own lease %q: %d", lease, status)
+	}
+	if status := askWith(credential(other), "POST", wire.Orders, `{"protocol": 99}`); status != http.StatusNotImplemented {
+		t.Errorf("a worker that is newer: %d", status)
 	}
 	if status := ask(credential(other), "GET", wire.Leases+lease+"/"+wire.Unit); status != http.StatusConflict {
 		t.Errorf("another one's lease: %d", status)

@@ -47,7 +47,7 @@ func (s artifacts) read(w http.ResponseWriter, r *http.Request) (a handoff.Artif
 		return a, err
 	}
 	if len(a.Part.Parts) > 0 && a.Part.Parts[0].File != nil {
-		a.Open = func() (handoff.File, error) { return s.broker.OpenOutput(a.Part.Parts[0].File.Name) }
+		a.Open = func() (handoff.File, error) { return s.broker.OpenOutput(r.Context(), a.Part.Parts[0].File.Name) }
 	}
 	a.Key, err = httpwire.IdempotencyKey(r)
 	return a, err

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -60,8 +61,10 @@ type transfer struct {
 	broken        error
 }
 
-func (f *transfer) Fetch(_ context.Context, names []string, _ int64) (string, func(), error) {
-	f.fetched = append(f.fetched, names...)
+func (f *transfer) Fetch(_ context.Context, from string, names []string, _ int64) (string, func(), error) {
+	for _, name := range names {
+		f.fetched = append(f.fetched, strings.TrimPrefix(from+"/"+name, "/io/handoff/outgoing/"))
+	}
 	return f.dir, func() { f.done++ }, f.broken
 }
 

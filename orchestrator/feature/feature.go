@@ -156,6 +156,8 @@ type Process struct {
 	Units       run.Units
 	Submissions Submissions
 	Teams       access.Teams
+	// InUse returns the units that can be run, and those of live runs, in their versions.
+	InUse func(ctx context.Context) ([]*unit.Unit, error)
 }
 
 // ModelCalls keeps the books of runs: each request for a model that may cost something.

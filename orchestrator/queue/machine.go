@@ -93,6 +93,23 @@ func (q *Queue) Memory() (total, used int64) {
 	return q.machines[0].Memory, q.machines[0].used
 }
 
+// MostMemory returns the largest bound of the machines that have what a run needs, also of those that take nothing new;
+// 0: one of them has no bound, or there is none.
+func (q *Queue) MostMemory(needs []string) (most int64) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, m := range q.machines {
+		switch {
+		case !m.has(needs):
+		case m.Memory == 0:
+			return 0
+		default:
+			most = max(most, m.Memory)
+		}
+	}
+	return most
+}
+
 // machines are those of a queue, the server's own first. Its methods are called with the queue's lock held.
 type machines []*machine
 

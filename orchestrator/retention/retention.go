@@ -265,7 +265,7 @@ func (r *Retention) pruneImages(ctx context.Context, dryRun bool) (total int, er
 		if !ok {
 			continue
 		}
-		removed, failed := pruner.PruneImages(ctx, func() ([]*unit.Unit, error) { return r.unitsInUse(ctx) }, dryRun)
+		removed, failed := pruner.PruneImages(ctx, func() ([]*unit.Unit, error) { return r.UnitsInUse(ctx) }, dryRun)
 		total, err = total+removed, errors.Join(err, failed)
 	}
 	if total > 0 {
@@ -274,8 +274,8 @@ func (r *Retention) pruneImages(ctx context.Context, dryRun bool) (total int, er
 	return total, err
 }
 
-// unitsInUse returns the units that can be run, and those of live runs, in their versions.
-func (r *Retention) unitsInUse(ctx context.Context) ([]*unit.Unit, error) {
+// UnitsInUse returns the units that can be run, and those of live runs, in their versions.
+func (r *Retention) UnitsInUse(ctx context.Context) ([]*unit.Unit, error) {
 	_, all := r.opts.InUse()
 	usable, err := r.opts.Units.Usable(access.WithServer(ctx))
 	return append(all, usable...), err

@@ -17,6 +17,7 @@ import (
 	"github.com/agent-on-demand/aod/capsule/flow"
 	"github.com/agent-on-demand/aod/capsule/unit"
 	"github.com/agent-on-demand/aod/handoff"
+	"github.com/agent-on-demand/aod/internal/secrets"
 	"github.com/agent-on-demand/aod/runtime"
 )
 
@@ -57,9 +58,11 @@ type Run struct {
 
 	Masking   unit.Masking // of what is stored and shown of it
 	maskedLog maskedLog
-	told      maskedTold
-	hidden    atomic.Pointer[hidden]
-	waits     atomic.Pointer[api.Waiting]
+	// Secrets are those that its program gets, by their names, where the machine doesn't keep them itself; else nil.
+	Secrets map[string]secrets.Secret
+	told    maskedTold
+	hidden  atomic.Pointer[hidden]
+	waits   atomic.Pointer[api.Waiting]
 
 	host      Host
 	observe   func(Event)

@@ -22,9 +22,12 @@ import (
 	"github.com/agent-on-demand/aod/runtime"
 )
 
+// carrier brings the files of an attempt here, and to the server.
+type carrier struct{ *held }
+
 // fetchInputs brings the input files that aren't here yet.
-func (h *held) fetchInputs(ctx context.Context, a wire.Assignment) error {
-	dir := h.run.InputDir()
+func (c carrier) fetchInputs(ctx context.Context, a wire.Assignment) error {
+	dir := c.run.InputDir()
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return run.StorageFault(err)
 	}
@@ -37,7 +40,7 @@ func (h *held) fetchInputs(ctx context.Context, a wire.Assignment) error {
 		if info, err := os.Lstat(to); err == nil && info.Size() == file.SizeBytes {
 			continue
 		}
-		if err := h.bring(ctx, leasePath(a.Lease, wire.Input, namePath(name)), to, file.SizeBytes); err != nil {
+		if err := c.bring(ctx, leasePath(a.Lease, wire.Input, namePath(name)), to, file.SizeBytes); err != nil {
 			return err
 		}
 	}
@@ -46,7 +49,7 @@ func (h *held) fetchInputs(ctx context.Context, a wire.Assignment) error {
 
 // bring fetches a file, and goes on where an earlier try broke off. It has its name when it is whole; a size below 0
 // isn't known.
-func (h *held) bring(ctx context.Context, path, to string, size int64) error {
+func (c carrier) bring(ctx context.Context, path, to string, size int64) error {
 	if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
 		return run.StorageFault(err)
 	}
@@ -55,7 +58,7 @@ func (h *held) bring(ctx context.Context, path, to string, size int64) error {
 	if err != nil {
 		return run.StorageFault(err)
 	}
-	err = h.worker.link.goOn(ctx, "fetch a file", func() (bool, error) { return h.append(ctx, path, file) })
+	err = c.worker.link.goOn(ctx, "fetch a file", func() (bool, error) { return c.append(ctx, path, file) })
 	info, stat := file.Stat()
 	if err = errors.Join(err, stat, file.Close()); err != nil {
 		return err
@@ -67,19 +70,19 @@ func (h *held) bring(ctx context.Context, path, to string, size int64) error {
 }
 
 // append appends what a file lacks, and reports whether some of it has come.
-func (h *held) append(ctx context.Context, path string, file *os.File) (moved bool, err error) {
+func (c carrier) append(ctx context.Context, path string, file *os.File) (moved bool, err error) {
 	info, err := file.Stat()
 	if err != nil {
 		return false, run.StorageFault(err)
 	}
-	r, err := h.worker.link.request(ctx, http.MethodGet, path, nil)
+	r, err := c.worker.link.request(ctx, http.MethodGet, path, nil)
 	if err != nil {
 		return false, err
 	}
 	if info.Size() > 0 {
 		r.Header.Set("Range", fmt.Sprintf("bytes=%d-", info.Size()))
 	}
-	response, err := h.worker.link.do(h.worker.link.files, r)
+	response, err := c.worker.link.do(c.worker.link.files, r)
 	if errors.Is(err, errWhole) {
 		return false, nil
 	}
@@ -101,39 +104,39 @@ func (h *held) append(ctx context.Context, path string, file *os.File) (moved bo
 }
 
 // send brings the output files to the server, in parts, each from where the server has it.
-func (h *held) send(ctx context.Context, files []api.File) error {
+func (c carrier) send(ctx context.Context, files []api.File) error {
 	for _, file := range files {
-		if err := h.sendFile(ctx, file); err != nil {
+		if err := c.sendFile(ctx, file); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (h *held) sendFile(ctx context.Context, file api.File) error {
-	content, _, err := safefs.OpenNamed(filepath.Join(h.run.OutputDir(), filepath.FromSlash(file.Name)))
+func (c carrier) sendFile(ctx context.Context, file api.File) error {
+	content, _, err := safefs.OpenNamed(filepath.Join(c.run.OutputDir(), filepath.FromSlash(file.Name)))
 	if err != nil {
 		return run.StorageFault(err)
 	}
 	defer func() { _ = content.Close() }() // read only
-	at, seen := leasePath(h.lease(), wire.Output, namePath(file.Name)), int64(0)
-	return h.worker.link.goOn(ctx, "send a file", func() (moved bool, err error) {
-		has, err := h.sizeAt(ctx, at)
+	at, seen := leasePath(c.lease(), wire.Output, namePath(file.Name)), int64(0)
+	return c.worker.link.goOn(ctx, "send a file", func() (moved bool, err error) {
+		has, err := c.sizeAt(ctx, at)
 		moved, seen = has > seen, max(has, seen)
 		for begun := false; err == nil && (has < file.SizeBytes || !begun && file.SizeBytes == 0); begun = true {
-			has, err = h.sendPart(ctx, at, content, has, file.SizeBytes)
+			has, err = c.sendPart(ctx, at, content, has, file.SizeBytes)
 		}
 		return moved, err
 	})
 }
 
 // sizeAt returns how many bytes of a file the server has.
-func (h *held) sizeAt(ctx context.Context, at string) (int64, error) {
-	r, err := h.worker.link.request(ctx, http.MethodHead, at, nil)
+func (c carrier) sizeAt(ctx context.Context, at string) (int64, error) {
+	r, err := c.worker.link.request(ctx, http.MethodHead, at, nil)
 	if err != nil {
 		return 0, err
 	}
-	response, err := h.worker.link.do(h.worker.link.files, r)
+	response, err := c.worker.link.do(c.worker.link.files, r)
 	if err != nil {
 		return 0, err
 	}
@@ -142,9 +145,9 @@ func (h *held) sizeAt(ctx context.Context, at string) (int64, error) {
 }
 
 // sendPart sends the next part of a file, and returns how many bytes the server has then.
-func (h *held) sendPart(ctx context.Context, at string, file *os.File, has, size int64) (int64, error) {
+func (c carrier) sendPart(ctx context.Context, at string, file *os.File, has, size int64) (int64, error) {
 	part := io.NewSectionReader(file, has, min(size-has, wire.MaxPart))
-	r, err := h.worker.link.request(ctx, http.MethodPut, at+"?offset="+strconv.FormatInt(has, 10), part)
+	r, err := c.worker.link.request(ctx, http.MethodPut, at+"?offset="+strconv.FormatInt(has, 10), part)
 	if err != nil {
 		return has, err
 	}
@@ -152,7 +155,7 @@ func (h *held) sendPart(ctx context.Context, at string, file *os.File, has, size
 	if part.Size() == 0 {
 		r.Body = http.NoBody
 	}
-	response, err := h.worker.link.do(h.worker.link.files, r)
+	response, err := c.worker.link.do(c.worker.link.files, r)
 	if fault.Is(err, fault.Conflict) {
 		return has, fault.Wrap(fault.Unavailable, err, "the server has another part of the file")
 	}
@@ -164,44 +167,44 @@ func (h *held) sendPart(ctx context.Context, at string, file *os.File, has, size
 }
 
 // transfer does what the server wants with files of a handoff, beside all else. It may be asked for again.
-func (h *held) transfer(order wire.Transfer) {
-	h.worker.underway.Go(func() {
-		err := h.worker.link.repeat(h.life, "transfer", func() error {
+func (c carrier) transfer(order wire.Transfer) {
+	c.worker.underway.Go(func() {
+		err := c.worker.link.repeat(c.life, "transfer", func() error {
 			if order.Incoming {
-				return h.bringIncoming(h.life, order)
+				return c.bringIncoming(c.life, order)
 			}
-			return h.sendOutgoing(h.life, order)
+			return c.sendOutgoing(c.life, order)
 		})
-		if h.life.Err() != nil || errors.Is(err, errVoid) || err == nil && !order.Incoming {
+		if c.life.Err() != nil || errors.Is(err, errVoid) || err == nil && !order.Incoming {
 			return
 		}
 		var answer wire.Transferred
 		if err != nil {
 			answer.Error = fault.Public(err).Msg
-			h.worker.logger.Warn("files of a handoff not carried", "run", h.runID(), fault.LogAttr(err))
+			c.worker.logger.Warn("files of a handoff not carried", "run", c.runID(), fault.LogAttr(err))
 		}
 		// an error is the end of the attempt, or of what wanted the files
-		_ = h.worker.link.repeat(h.life, "transferred", func() error {
-			return h.worker.link.call(h.life, leasePath(order.Lease, wire.Transfers, order.ID), answer, nil)
+		_ = c.worker.link.repeat(c.life, "transferred", func() error {
+			return c.worker.link.call(c.life, leasePath(order.Lease, wire.Transfers, order.ID), answer, nil)
 		})
 	})
 }
 
 // layout is that of the attempt's sandbox.
-func (h *held) layout() runtime.Layout { return runtime.OpenLayout(h.run.AttemptDir(), "") }
+func (c carrier) layout() runtime.Layout { return runtime.OpenLayout(c.run.AttemptDir(), "") }
 
 // bringIncoming fetches files that callees returned.
-func (h *held) bringIncoming(ctx context.Context, order wire.Transfer) error {
+func (c carrier) bringIncoming(ctx context.Context, order wire.Transfer) error {
 	for _, name := range order.Names {
 		clean, err := contract.CleanName(name, contract.StageIncoming)
 		if err != nil {
 			return fault.Wrap(fault.Input, err, "a file of a callee can't have its name")
 		}
-		to := filepath.Join(h.layout().Incoming(), filepath.FromSlash(clean))
+		to := filepath.Join(c.layout().Incoming(), filepath.FromSlash(clean))
 		if _, err := os.Lstat(to); err == nil {
 			continue // it came before
 		}
-		if err := h.bring(ctx, leasePath(order.Lease, wire.Incoming, namePath(clean)), to, -1); err != nil {
+		if err := c.bring(ctx, leasePath(order.Lease, wire.Incoming, namePath(clean)), to, -1); err != nil {
 			return err
 		}
 	}
@@ -209,19 +212,19 @@ func (h *held) bringIncoming(ctx context.Context, order wire.Transfer) error {
 }
 
 // sendOutgoing sends files that the program hands over.
-func (h *held) sendOutgoing(ctx context.Context, order wire.Transfer) error {
+func (c carrier) sendOutgoing(ctx context.Context, order wire.Transfer) error {
 	reader, writer := io.Pipe()
 	var packed error
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		packed = pack(writer, h.layout().Outgoing(), order.Names, order.MaxBytes)
+		packed = c.pack(writer, order)
 		_ = writer.CloseWithError(packed) // never fails
 	}()
-	r, err := h.worker.link.request(ctx, http.MethodPut, leasePath(order.Lease, wire.Transfers, order.ID), reader)
+	r, err := c.worker.link.request(ctx, http.MethodPut, leasePath(order.Lease, wire.Transfers, order.ID), reader)
 	if err == nil {
 		var response *http.Response
-		if response, err = h.worker.link.do(h.worker.link.files, r); err == nil {
+		if response, err = c.worker.link.do(c.worker.link.files, r); err == nil {
 			_ = response.Body.Close() // it says no more
 		}
 	}
@@ -235,19 +238,38 @@ func (h *held) sendOutgoing(ctx context.Context, order wire.Transfer) error {
 
 // pack writes files of a directory that programs write to. What is missing is left out; what isn't a regular file is a
 // directory, and what is too large has its size alone.
-func pack(w io.Writer, dir string, names []string, most int64) error {
-	root, err := os.OpenRoot(dir)
+func (c carrier) pack(w io.Writer, order wire.Transfer) error {
+	root, err := c.openWritten(order.From)
 	if err != nil {
 		return run.StorageFault(err)
 	}
 	defer func() { _ = root.Close() }() // read only
-	out := tar.NewWriter(w)
-	for _, name := range names {
+	out, most := tar.NewWriter(w), order.MaxBytes
+	for _, name := range order.Names {
 		if most, err = packFile(out, root, name, most); err != nil {
 			return err
 		}
 	}
 	return out.Close()
+}
+
+// openWritten opens a directory that the program writes to, by its address in the sandbox. It follows no link: the
+// program may have put one in its place.
+func (c carrier) openWritten(from string) (*os.Root, error) {
+	at := c.layout().Outgoing()
+	if from == string(contract.StageOutput) {
+		at = c.layout().WrittenOutput()
+	}
+	name, err := filepath.Rel(c.layout().Dir, at)
+	if err != nil {
+		return nil, err
+	}
+	root, err := os.OpenRoot(c.layout().Dir)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = root.Close() }() // holds no data
+	return safefs.Descend(root, filepath.ToSlash(name))
 }
 
 func packFile(out *tar.Writer, root *os.Root, name string, left int64) (int64, error) {

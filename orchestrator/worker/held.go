@@ -181,12 +181,23 @@ func (h *held) accept() error {
 	if err != nil {
 		return err
 	}
-	return h.change(func(e *entry) {
-		e.Offer, e.Assignment, e.Cancel = "", &a, h.early[a.Lease]
-		if a.Left > 0 {
-			e.Deadline = time.Now().Add(a.Left)
-		}
-	})
+	h.take(&a)
+	return nil
+}
+
+// take takes the assignment. It is in the journal when the attempt begins: until then the same acceptance again gets it
+// again.
+func (h *held) take(a *wire.Assignment) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	e := &h.entry
+	e.Offer, e.Assignment = "", a
+	if early := h.early[a.Lease]; early != nil {
+		e.Cancel = early
+	}
+	if a.Left > 0 {
+		e.Deadline = time.Now().Add(a.Left)
+	}
 }
 
 // forget gives up an offer that didn't become a lease. One that may have is accepted again by the next process.
@@ -258,8 +269,13 @@ func (h *held) fetch(ctx context.Context) error {
 			return err
 		}
 		h.run.Unit = govern(*u, a.Unit)
+		if len(a.Unit.Secrets) > 0 && h.run.Secrets == nil { // in memory alone: a process that comes later asks again
+			if err := link.get(ctx, leasePath(a.Lease, wire.Secrets), &h.run.Secrets); err != nil {
+				return err
+			}
+		}
 		h.worker.recent.note(h.run.Unit)
-		return h.fetchInputs(ctx, *a)
+		return carrier{h}.fetchInputs(ctx, *a)
 	})
 }
 
@@ -282,7 +298,7 @@ func govern(u unit.Unit, as wire.Of) *unit.Unit {
 	p := &u.Policy
 	p.Network, p.Writable, p.Isolation, p.Env = as.Network, as.Writable, as.Isolation, as.Env
 	p.Models, p.Upstreams, p.Warm, p.Reuse = as.Models, as.Upstreams, as.Warm, as.Reuse
-	p.Secrets, p.Refusal = nil, nil
+	p.Secrets, p.Refusal = as.Secrets, nil
 	p.Bounds = unit.Bounds{BuildNetwork: as.BuildNetwork, NoFetch: as.NoFetch, ImageBytes: as.ImageBytes}
 	p.Egress, _ = outside.ParseList(as.Egress) // what isn't a host here is reached by nobody
 	if as.EgressBounded {
@@ -391,7 +407,7 @@ func (h *held) tellEnd(ended wire.Ended) error {
 			return err
 		}
 		ended.Lines = h.lines.told()
-		if err := h.send(ctx, ended.Files); err != nil {
+		if err := (carrier{h}).send(ctx, ended.Files); err != nil {
 			return err
 		}
 		return link.call(ctx, leasePath(h.lease(), wire.End), ended, nil)

@@ -88,6 +88,20 @@ func Join(ctx context.Context, home string, invited Invitation, logger *slog.Log
 	return enrol(ctx, m, invited.Token, logger)
 }
 
+// Reach asks the server that a home has joined whether it knows the worker. The error is a NotFound fault for a home
+// that has joined none, Unauthorized for a worker that was removed, Unavailable where no server answers.
+func Reach(ctx context.Context, home string) (Membership, error) {
+	m, err := ReadMembership(home)
+	if err != nil {
+		return m, err
+	}
+	own, err := newLink(m, slog.New(slog.DiscardHandler))
+	if err != nil {
+		return m, err
+	}
+	return m, own.get(ctx, wire.Units, nil)
+}
+
 func keepMembership(home string, m Membership) error {
 	raw, err := json.Marshal(m)
 	if err == nil {

@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
@@ -67,6 +68,11 @@ var (
 			WithHint("`aod worker add NAME` there invites it again; join with `aod work --join FILE`")
 )
 
+// lateError says that the server has had a wire.Hello with a greater number.
+type lateError struct{ last int64 }
+
+func (*lateError) Error() string { return "a later request for orders has come" }
+
 // url returns the address of a path at the server, which is escaped already.
 func (l *link) url(path string) string {
 	return strings.TrimSuffix(l.base.String(), "/") + path
@@ -108,6 +114,9 @@ func refusalOf(response *http.Response) error {
 	if response.Header.Get(wire.HeaderVoid) != "" {
 		return errVoid
 	}
+	if last, err := strconv.ParseInt(response.Header.Get(wire.HeaderLast), 10, 64); err == nil {
+		return &lateError{last}
+	}
 	if response.StatusCode == http.StatusRequestedRangeNotSatisfiable {
 		return errWhole
 	}
@@ -141,12 +150,28 @@ func (l *link) call(ctx context.Context, path string, message, answer any) error
 		return err
 	}
 	r.Header.Set("Content-Type", httpwire.TypeJSON)
+	return l.exchange(r, answer)
+}
+
+// get reads an answer.
+func (l *link) get(ctx context.Context, path string, answer any) error {
+	ctx, cancel := context.WithTimeout(ctx, callTime)
+	defer cancel()
+	r, err := l.request(ctx, http.MethodGet, path, nil)
+	if err != nil {
+		return err
+	}
+	return l.exchange(r, answer)
+}
+
+// exchange sends a request and reads the answer; nil: it says no more than that it is a good one.
+func (l *link) exchange(r *http.Request, answer any) error {
 	response, err := l.do(l.control, r)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = response.Body.Close() }() // it was read
-	raw, err = safefs.ReadAtMost(response.Body, maxAnswer)
+	raw, err := safefs.ReadAtMost(response.Body, maxAnswer)
 	if err != nil || answer == nil {
 		return lostIf(err)
 	}

@@ -50,6 +50,11 @@ func (w *Worker) followOnce(ctx context.Context) error {
 		return err
 	}
 	response, err := w.link.do(w.link.control, r)
+	var late *lateError
+	if errors.As(err, &late) { // it had another clock
+		w.hellos = late.last
+		return fault.Wrap(fault.Unavailable, err, "the server has heard a later request")
+	}
 	if err != nil {
 		return silent(err)
 	}
@@ -75,22 +80,25 @@ func silent(err error) error {
 
 // hello is what this worker tells of itself.
 func (w *Worker) hello() wire.Hello {
+	w.hellos = max(w.hellos+1, time.Now().UnixMilli())
 	return wire.Hello{
-		Home: w.member.Home, Version: w.opts.Version, Slots: w.opts.Slots, MemoryBytes: w.memory,
-		Labels: w.opts.Labels, Held: w.holds(),
+		Protocol: wire.Protocol, Number: w.hellos, Home: w.member.Home, Version: w.opts.Version,
+		Slots: w.opts.Slots, MemoryBytes: w.memory, Labels: w.opts.Labels, Held: w.holds(),
 	}
 }
 
 // obey does what an order says. It doesn't wait for that.
 func (w *Worker) obey(order wire.Order) {
 	switch {
+	case order.Offer != nil && w.disks.Room(0) != nil:
+		w.underway.Go(func() { w.renewOnce(w.life) }) // it is closed, which declines it
 	case order.Offer != nil:
 		w.begin(newHeld(w, entry{Nonce: rand.Text(), Offer: order.Offer.ID}))
 	case order.Cancel != nil:
 		w.cancel(order.Cancel)
 	case order.Transfer != nil:
 		if h := w.of(order.Transfer.Lease); h != nil {
-			h.transfer(*order.Transfer)
+			carrier{h}.transfer(*order.Transfer)
 		}
 	case order.Void != "":
 		if h := w.of(order.Void); h != nil {
@@ -113,14 +121,18 @@ func (w *Worker) cancel(c *wire.Cancel) {
 // renew tells the server what this worker holds, every few seconds, and gives up what it holds in vain.
 func (w *Worker) renew(ctx context.Context) {
 	for pause.For(ctx, wire.Renewal) == nil {
-		var answer wire.Renewed
-		if err := w.link.call(ctx, wire.Renew, w.holds(), &answer); err != nil {
-			continue // the stream of orders says what is wrong
-		}
-		for _, lease := range answer.Void {
-			if h := w.of(lease); h != nil {
-				h.void()
-			}
+		w.renewOnce(ctx)
+	}
+}
+
+func (w *Worker) renewOnce(ctx context.Context) {
+	var answer wire.Renewed
+	if err := w.link.call(ctx, wire.Renew, w.holds(), &answer); err != nil {
+		return // the stream of orders says what is wrong
+	}
+	for _, lease := range answer.Void {
+		if h := w.of(lease); h != nil {
+			h.void()
 		}
 	}
 }

@@ -9,32 +9,35 @@ import (
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/handoff/egress"
-	"github.com/agent-on-demand/aod/internal/pause"
 	"github.com/agent-on-demand/aod/orchestrator/feature/workers/wire"
 	"github.com/agent-on-demand/aod/runtime"
 )
 
 // reporter tells the server what happens in an attempt while it goes on.
 type reporter struct {
-	held *held
-	news chan struct{}
+	held   *held
+	news   chan struct{} // has one when there is something to tell
+	urgent chan struct{} // has one when that is to be told at once
 
 	mu      sync.Mutex
 	builds  []api.BuildEvent
 	hosts   []api.EgressEvent // that the program reached for the first time
 	runs    *wire.Progress    // since when the program runs; nil: it doesn't yet
-	urgent  bool
-	asks    bool // what the server has got from an earlier process isn't known
+	asks    bool              // what the server has got from an earlier process isn't known
 	telling sync.Mutex
 }
 
 func newReporter(h *held) *reporter {
-	return &reporter{held: h, news: make(chan struct{}, 1), asks: h.now().Record != nil}
+	return &reporter{
+		held: h, news: make(chan struct{}, 1), urgent: make(chan struct{}, 1), asks: h.now().Record != nil,
+	}
 }
 
-func (r *reporter) wake() {
+func (r *reporter) wake() { wake(r.news) }
+
+func wake(news chan<- struct{}) {
 	select {
-	case r.news <- struct{}{}:
+	case news <- struct{}{}:
 	default:
 	}
 }
@@ -43,9 +46,9 @@ func (r *reporter) wake() {
 func (r *reporter) running() {
 	progress := r.held.progress()
 	r.mu.Lock()
-	r.runs, r.urgent = &progress, true
+	r.runs = &progress
 	r.mu.Unlock()
-	r.wake()
+	wake(r.urgent)
 }
 
 // built passes on a step of a build, but for what it writes.
@@ -74,22 +77,28 @@ func (r *reporter) reached(e api.EgressEvent) {
 // mostBuilds is how many steps of a build wait to be told: they may be lost.
 const mostBuilds = 200
 
-// gather is how long lines are gathered before they are told.
-const gather = 50 * time.Millisecond
+// gatherTime is how long lines are gathered before they are told.
+const gatherTime = 50 * time.Millisecond
+
+// gather waits for more to be told, but for what is urgent.
+func (r *reporter) gather(ctx context.Context) {
+	timer := time.NewTimer(gatherTime)
+	defer timer.Stop()
+	select {
+	case <-r.urgent:
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
 
 // run tells what there is until ctx ends.
 func (r *reporter) run(ctx context.Context) {
 	for {
 		select {
+		case <-r.urgent:
 		case <-r.news:
+			r.gather(ctx)
 		case <-ctx.Done():
-			return
-		}
-		r.mu.Lock()
-		urgent := r.urgent
-		r.urgent = false
-		r.mu.Unlock()
-		if !urgent && pause.For(ctx, gather) != nil {
 			return
 		}
 		err := r.held.worker.link.repeat(ctx, "report", func() error { return r.flush(ctx) })

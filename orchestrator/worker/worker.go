@@ -23,11 +23,15 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
+	"time"
 
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/capsule/registry"
+	"github.com/agent-on-demand/aod/capsule/unit"
 	"github.com/agent-on-demand/aod/handoff/egress"
+	"github.com/agent-on-demand/aod/internal/pause"
 	"github.com/agent-on-demand/aod/internal/safefs"
 	"github.com/agent-on-demand/aod/orchestrator/feature/workers/wire"
 	"github.com/agent-on-demand/aod/orchestrator/run"
@@ -40,6 +44,7 @@ type Kind interface {
 	run.Opener
 	run.Warmer
 	run.Sweeper
+	run.ImagePruner
 	run.Measurer
 }
 
@@ -68,6 +73,7 @@ type Worker struct {
 	lock     *safefs.LockFile
 	disks    *runtime.Disks
 	memory   int64
+	hellos   int64 // number of the last wire.Hello
 	recent   recent
 	life     context.Context //nolint:containedctx // of the runs in this process; its end detaches from them
 	letGo    context.CancelCauseFunc
@@ -172,10 +178,29 @@ func (w *Worker) recover() error {
 	if err != nil {
 		return err
 	}
+	if err := w.clear(entries); err != nil {
+		return err
+	}
 	for _, e := range entries {
 		w.begin(newHeld(w, e))
 	}
 	return nil
+}
+
+// clear removes the directories of attempts that the journal doesn't know: they hadn't begun.
+func (w *Worker) clear(entries []entry) error {
+	runs := filepath.Join(w.opts.Home, "runs")
+	dirs, err := os.ReadDir(runs)
+	if err != nil {
+		return run.StorageFault(err)
+	}
+	for _, dir := range dirs {
+		known := func(e entry) bool { return e.Assignment != nil && e.Assignment.Lease == dir.Name() }
+		if !slices.ContainsFunc(entries, known) {
+			err = errors.Join(err, safefs.RemoveTree(filepath.Join(runs, dir.Name())))
+		}
+	}
+	return run.StorageFault(err)
 }
 
 // begin has a lease carried out, beside the others.
@@ -191,8 +216,78 @@ func (w *Worker) begin(h *held) {
 	})
 }
 
-// sweep removes what belongs to no run of this worker.
+// pruneTime is how often images are removed that nobody needs any more.
+const pruneTime = time.Hour
+
+// sweep removes what belongs to no run of this worker, and from time to time the images of units that the server
+// doesn't use any more.
 func (w *Worker) sweep(ctx context.Context) {
+	w.sweepStrays(ctx)
+	for {
+		if err := w.prune(ctx); err != nil && ctx.Err() == nil {
+			w.logger.Warn("images not removed", fault.LogAttr(err))
+		}
+		if pause.For(ctx, pruneTime) != nil {
+			return
+		}
+	}
+}
+
+// prune removes versions of units, and images, that neither the server nor a run here needs.
+func (w *Worker) prune(ctx context.Context) error {
+	var used []*unit.Unit
+	removed, err := w.opts.Kind.PruneImages(ctx, func() (_ []*unit.Unit, err error) {
+		used, err = w.unitsInUse(ctx)
+		return used, err
+	}, false)
+	if err != nil {
+		return err
+	}
+	versions, err := w.units.Prune(ctx, func(name, version string) bool {
+		return slices.ContainsFunc(slices.Concat(used, w.underwayUnits()), func(u *unit.Unit) bool {
+			return u.Name == name && u.Version == version
+		})
+	})
+	if removed+versions > 0 {
+		w.logger.Info("images pruned", "count", removed, "versions", versions)
+	}
+	return err
+}
+
+// unitsInUse returns the units that are here of those that the server uses, and those of runs here.
+func (w *Worker) unitsInUse(ctx context.Context) ([]*unit.Unit, error) {
+	var listed wire.Used
+	if err := w.link.get(ctx, wire.Units, &listed); err != nil {
+		return nil, err
+	}
+	used := w.underwayUnits()
+	for _, one := range listed.Units {
+		name, version, _ := strings.Cut(one, "@")
+		if u, err := w.units.Version(ctx, name, version); err == nil {
+			used = append(used, u)
+		} else if !fault.Is(err, fault.NotFound) {
+			return nil, err
+		}
+	}
+	return used, nil
+}
+
+// underwayUnits are the versions of units that runs here are of.
+func (w *Worker) underwayUnits() (units []*unit.Unit) {
+	for _, h := range w.all() {
+		a := h.now().Assignment
+		if a == nil {
+			continue
+		}
+		if u, err := w.units.Version(context.Background(), a.Unit.Name, a.Unit.Version); err == nil {
+			units = append(units, u)
+		}
+	}
+	return units
+}
+
+// sweepStrays removes what belongs to no run of this worker.
+func (w *Worker) sweepStrays(ctx context.Context) {
 	err := w.opts.Kind.SweepStrays(ctx, func(id string) bool {
 		return slices.ContainsFunc(w.all(), func(h *held) bool { return h.runID() == id })
 	})

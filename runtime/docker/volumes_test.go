@@ -358,7 +358,7 @@ func TestVolumesAreRemovedWithTheirRuns(t *testing.T) {
 }
 
 func TestAFileTransferCarriesTheFilesOfHandoffs(t *testing.T) {
-	run := newCarried(t, `cd /io/handoff/outgoing && mkdir -p d/e && echo one > d/e/f && echo two > g && ln -s /etc/passwd link && ln -s d up && mkfifo fifo
+	run := newCarried(t, `cd /io/handoff/outgoing && mkdir -p d/e && echo one > d/e/f && echo two > g && echo half > /io/output/shown && ln -s /etc/passwd link && ln -s d up && mkfifo fifo
 head -c 100000 /dev/zero > large; echo packed; while [ ! -e /io/handoff/incoming/a/b ]; do sleep 0.05; done; cat /io/handoff/incoming/a/b /io/handoff/incoming/c; stat -c '%a %u' /io/handoff/incoming/c; sleep 300`)
 	s, layout, seen := run.start(t)
 	ctx, cancel := context.WithTimeout(t.Context(), testkit.Patience)
@@ -369,7 +369,7 @@ head -c 100000 /dev/zero > large; echo packed; while [ ! -e /io/handoff/incoming
 	transfer := layout.FileTransfer()
 	fetch := func(t *testing.T, maxBytes int64, names ...string) string {
 		t.Helper()
-		dir, done, err := transfer.Fetch(ctx, names, maxBytes)
+		dir, done, err := transfer.Fetch(ctx, "/io/handoff/outgoing", names, maxBytes)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -403,6 +403,16 @@ head -c 100000 /dev/zero > large; echo packed; while [ ! -e /io/handoff/incoming
 			}
 		}
 	})
+	t.Run("out of the output", func(t *testing.T) {
+		dir, done, err := transfer.Fetch(ctx, "/io/output", []string{"shown"}, 1<<20)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer done()
+		if raw, err := os.ReadFile(filepath.Join(dir, "shown")); err != nil || string(raw) != "half\n" {
+			t.Errorf("%q, %v", raw, err)
+		}
+	})
 	t.Run("out, where too much is still too much", func(t *testing.T) {
 		dir := fetch(t, 50000, "g", "large")
 		if info, err := os.Lstat(filepath.Join(dir, "large")); err != nil || info.Size() != 100000 {
@@ -432,7 +442,7 @@ head -c 100000 /dev/zero > large; echo packed; while [ ! -e /io/handoff/incoming
 		t.Error(err)
 	}
 	t.Run("of a run that has gone, nothing, and makes nothing", func(t *testing.T) {
-		if _, _, err := transfer.Fetch(t.Context(), []string{"g"}, 1<<20); !fault.Is(err, fault.Unavailable) {
+		if _, _, err := transfer.Fetch(t.Context(), "/io/handoff/outgoing", []string{"g"}, 1<<20); !fault.Is(err, fault.Unavailable) {
 			t.Errorf("Fetch: %v", err)
 		}
 		if err := transfer.Send(t.Context(), []string{"c"}); !fault.Is(err, fault.Unavailable) && err != nil {

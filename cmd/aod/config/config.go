@@ -95,9 +95,10 @@ type Config struct {
 	Policy  PolicyConfig // of all units
 	Uploads PolicyConfig // of those that were uploaded, beside Policy; see PolicyFor
 
-	Unit   map[string]UnitConfig // by name; ForUnit covers the others too
-	Teams  map[string]TeamConfig // by name
-	Tokens map[string]Quota      // of a token by its name
+	Unit   map[string]UnitConfig   // by name; ForUnit covers the others too
+	Teams  map[string]TeamConfig   // by name
+	Worker map[string]WorkerConfig // by name
+	Tokens map[string]Quota        // of a token by its name
 
 	sources map[string]place // of each key that differs from its default
 }
@@ -195,6 +196,10 @@ func (c *Config) Values() []Value {
 	for _, name := range slices.Sorted(maps.Keys(c.Hooks)) {
 		h := c.Hooks[name]
 		values = append(values, c.valuesOf(join(hooksKey, name), h.settings())...)
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.Worker)) {
+		w := c.Worker[name]
+		values = append(values, c.valuesOf(join(workerKey, name), w.settings())...)
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.Unit)) {
 		u := c.Unit[name]

@@ -36,6 +36,7 @@ func (f *file) read() {
 	}
 	keys := f.readers("", f.rows)
 	keys["unit"], keys["policy"], keys[teamsKey], keys[tokensKey] = f.units, f.policy, f.teams, f.tokens
+	keys[workerKey] = f.workers
 	keys[tlsKey], keys[oidcKey] = f.tls(keys[tlsKey]), f.oidc
 	keys["agents"], keys["a2a"] = f.block("agents", f.config.Agents.settings()), f.block("a2a", f.config.A2A.settings())
 	keys[webhooksKey], keys[hooksKey] = f.block(webhooksKey, f.config.Webhooks.settings()), f.hooks

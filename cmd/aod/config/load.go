@@ -93,6 +93,7 @@ type loader struct {
 func newLoader(data string) *loader {
 	c := &Config{
 		Data: data, Unit: map[string]UnitConfig{}, Teams: map[string]TeamConfig{}, Hooks: map[string]HookConfig{},
+		Worker: map[string]WorkerConfig{},
 		Tokens: map[string]Quota{}, sources: map[string]place{},
 	}
 	rows := c.settings()

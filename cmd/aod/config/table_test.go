@@ -52,6 +52,7 @@ func TestTheGuidesTablesAreWhole(t *testing.T) {
 	text = replaceSection(t, text, "teams", markdown(new(TeamConfig).settings()))
 	text = replaceSection(t, text, "model_cost", markdown(new(Spending).cost()))
 	text = replaceSection(t, text, "model_tokens", markdown(new(Spending).tokens()))
+	text = replaceSection(t, text, workerKey, markdown(new(WorkerConfig).settings()))
 	text = replaceSection(t, text, "unit", markdown(new(UnitConfig).settings()))
 	text = replaceSection(t, text, "limits", markdown(new(LimitsConfig).settings()))
 	text = replaceSection(t, text, "unit a2a", markdown(new(UnitA2A).settings()))
@@ -60,7 +61,7 @@ func TestTheGuidesTablesAreWhole(t *testing.T) {
 }
 
 func TestEveryRowOfTheTable(t *testing.T) {
-	for _, s := range slices.Concat(new(Config).settings(), new(CertificateConfig).settings(), new(AgentsConfig).settings(), new(A2AConfig).settings(), new(OIDCConfig).settings(), new(OIDCConfig).scopes(), new(WebhooksConfig).settings(), new(HookConfig).settings(), new(TeamConfig).settings(), new(Spending).cost(), new(Spending).tokens(), new(UnitConfig).settings(),
+	for _, s := range slices.Concat(new(Config).settings(), new(CertificateConfig).settings(), new(AgentsConfig).settings(), new(A2AConfig).settings(), new(OIDCConfig).settings(), new(OIDCConfig).scopes(), new(WebhooksConfig).settings(), new(HookConfig).settings(), new(WorkerConfig).settings(), new(TeamConfig).settings(), new(Spending).cost(), new(Spending).tokens(), new(UnitConfig).settings(),
 		new(LimitsConfig).settings(), new(UnitA2A).settings(), new(PolicyConfig).settings(), new(PolicyConfig).uploadSettings()) {
 		t.Run(s.key+" is documented on one line", func(t *testing.T) {
 			if s.doc == "" || strings.ContainsAny(s.doc, "\n`") || strings.HasSuffix(s.doc, ".") {
@@ -185,6 +186,11 @@ func schema() object {
 		{"propertyNames", object{{"pattern", "^[a-z0-9]+([._-][a-z0-9]+)*$"}, {"maxLength", 63}}},
 		{"additionalProperties", append(block("A hook.", new(HookConfig).settings()), member{"required", []string{"unit", "secret"}})},
 	}
+	workers := object{
+		{"description", "What is set for single workers, by their names."},
+		{"type", "object"},
+		{"additionalProperties", block("A worker.", new(WorkerConfig).settings())},
+	}
 	policy := block("The most that units may have.", new(PolicyConfig).settings(),
 		member{"uploads", block("The most that uploaded units may have; the stricter of this and policy counts.", new(PolicyConfig).uploadSettings())})
 	agents := object{
@@ -203,7 +209,7 @@ func schema() object {
 		{"description", "The file that --config or AOD_CONFIG names. Every key is optional."},
 		{"type", "object"},
 		{"additionalProperties", false},
-		{"properties", append(properties(new(Config).settings()), member{"agents", agents}, member{"a2a", agent2agent}, member{"oidc", people}, member{webhooksKey, block("How receivers are told of the runs of teams.", new(WebhooksConfig).settings())}, member{hooksKey, hooks}, member{"policy", policy}, member{"teams", teams}, member{"tokens", tokens}, member{"unit", units},
+		{"properties", append(properties(new(Config).settings()), member{"agents", agents}, member{"a2a", agent2agent}, member{"oidc", people}, member{webhooksKey, block("How receivers are told of the runs of teams.", new(WebhooksConfig).settings())}, member{hooksKey, hooks}, member{"policy", policy}, member{"teams", teams}, member{"tokens", tokens}, member{workerKey, workers}, member{"unit", units},
 			member{"upstreams", upstreamsSchema()}, member{"providers", providersSchema()}, member{"models", modelsSchema()})},
 	}
 }

@@ -67,6 +67,7 @@ func Command(env *cli.Env) *cobra.Command {
 func examine(ctx context.Context, env *cli.Env, asJSON bool) error {
 	checkups := append(examineEngine(ctx, env.Data), examineData(env.Data))
 	checkups = append(checkups, examineServer(env)...)
+	checkups = append(checkups, examineWorker(ctx, env.Data)...)
 	failed := slices.ContainsFunc(checkups, func(c checkup) bool { return c.Health == broken })
 	return cli.Judge(env, checkups, failed, asJSON, func() { showCheckups(env, checkups) })
 }

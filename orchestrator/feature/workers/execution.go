@@ -73,11 +73,19 @@ func (x *execution) Attempt(ctx context.Context) (run.Result, error) {
 		x.saved.Here, x.saved.Lease = true, terms{}
 		return x.local.Attempt(ctx)
 	}
+	values, err := x.run.ReadSecrets(x.f.opts.Secret)
+	if err != nil {
+		return run.Failed(api.SystemError, 1, run.NoSecret(err)), nil
+	}
 	of, nonce, err := x.f.offered(ctx, x.run)
 	if err != nil {
 		return run.Result{}, err
 	}
-	l, err := x.begin(terms{ID: rand.Text(), Worker: of.worker, Nonce: nonce, Attempt: x.run.Attempt})
+	l := newLease(terms{ID: rand.Text(), Worker: of.worker, Nonce: nonce, Attempt: x.run.Attempt}, x.run)
+	l.secrets = values
+	if err = x.begin(l); err != nil {
+		l = nil
+	}
 	of.leased <- l
 	if err != nil {
 		return run.Result{}, err
@@ -87,27 +95,29 @@ func (x *execution) Attempt(ctx context.Context) (run.Result, error) {
 }
 
 // begin stores a lease, and that the run is starting by it.
-func (x *execution) begin(of terms) (*lease, error) {
+func (x *execution) begin(l *lease) error {
 	err := errors.Join(safefs.RemoveTree(x.run.AttemptDir()), os.MkdirAll(x.run.AttemptDir(), 0o700))
 	if err != nil {
-		return nil, run.StorageFault(err)
+		return run.StorageFault(err)
 	}
-	l := newLease(of, x.run)
 	l.begins(0)
-	x.saved.Lease, x.lease = of, l
+	x.saved.Lease, x.lease = l.terms, l
 	x.f.leases.add(l)
 	if err := x.run.Enter(api.Starting, ""); err != nil {
 		x.f.leases.drop(l)
 		x.lease = nil
-		return nil, err
+		return err
 	}
-	return l, nil
+	return nil
 }
 
 // Resume implements run.Execution.
 func (x *execution) Resume(ctx context.Context) (run.Result, error) {
 	if x.lease == nil {
 		return x.local.Resume(ctx)
+	}
+	if _, err := x.f.secretsOf(x.lease); err != nil {
+		x.run.Warn("secrets of the run can't be read any more, and aren't hidden in what it tells from here on")
 	}
 	seen := x.run.Logged()
 	x.lease.begins(int64(seen.Stdout + seen.Stderr))

@@ -34,6 +34,7 @@ func (f *Feature) Handler() http.Handler {
 		"POST " + wire.Orders: h.orders,
 		"POST " + wire.Renew:  h.renew,
 		"POST " + wire.Accept: h.acceptance,
+		"GET " + wire.Units:   h.used,
 	} {
 		mux.Handle(pattern, answering(func(w http.ResponseWriter, r *http.Request) error {
 			name := access.GrantOf(r.Context()).Name
@@ -53,6 +54,7 @@ func (h face) ofLeases(mux *http.ServeMux) {
 	at := wire.Leases + "{lease}/"
 	for pattern, act := range map[string]func(http.ResponseWriter, *http.Request, *lease) error{
 		"GET " + at + wire.Unit:                    h.unit,
+		"GET " + at + wire.Secrets:                 h.secrets,
 		"GET " + at + wire.Input + "/{name...}":    h.input,
 		"GET " + at + wire.Incoming + "/{name...}": h.incoming,
 		"POST " + at + wire.Report:                 h.report,
@@ -166,15 +168,15 @@ func (h face) orders(w http.ResponseWriter, r *http.Request, name string) error 
 		return errEnds
 	}
 	hello.Version = run.Bounded(hello.Version, run.MaxType)
-	void, missing := h.leases.compare(name, hello.Held)
-	worker, ctx, leave := h.registry.connect(r.Context(), name, hello)
+	worker, ctx, leave, err := h.registry.connect(r.Context(), name, hello)
+	var late *lateHello
+	if errors.As(err, &late) {
+		w.Header().Set(wire.HeaderLast, strconv.FormatInt(late.last, 10))
+		return late.error
+	}
 	defer leave()
 	if _, err := h.member(name); fault.Is(err, fault.NotFound) { // it was removed while it asked
 		return errors.Join(errRemoved, h.forget(ctx, name))
-	}
-	h.voided(worker, void)
-	for _, l := range missing {
-		l.lost()
 	}
 	httpwire.BeginStream(w, "application/x-ndjson")
 	return h.send(ctx, w, worker)
@@ -182,6 +184,14 @@ func (h face) orders(w http.ResponseWriter, r *http.Request, name string) error 
 
 // welcome refuses a worker that has joined another server, or is of a version that this one doesn't know.
 func (h face) welcome(hello wire.Hello) error {
+	if hello.Protocol > wire.Protocol {
+		return fault.New(fault.Unsupported, "the worker is newer than this server").
+			WithHint("update aod at the server before its workers")
+	}
+	if hello.Protocol < wire.Protocol-1 {
+		return fault.New(fault.Unsupported, "the worker is too old for this server").
+			WithHint("update aod on its machine; what runs there goes on")
+	}
 	if hello.Home != h.process.Home.Owner {
 		return fault.New(fault.Forbidden, "the worker has joined another server than this one").
 			WithHint("`aod worker add` at this server, and join with a data directory of its own")
@@ -198,13 +208,6 @@ func (h face) welcome(hello wire.Hello) error {
 }
 
 const maxLabels = 64
-
-// voided has a worker remove what it holds and shouldn't.
-func (h face) voided(w *worker, leases []string) {
-	for _, id := range leases {
-		w.put("void/"+id, wire.Order{Void: id})
-	}
-}
 
 // send writes the orders that there are and those that come, and a beat where there are none.
 func (h face) send(ctx context.Context, w http.ResponseWriter, to *worker) error {
@@ -240,6 +243,9 @@ func (h face) renew(w http.ResponseWriter, r *http.Request, name string) error {
 		return errEnds
 	}
 	h.registry.hear(name, held.Closed)
+	if held.Closed {
+		h.offers.decline(name)
+	}
 	void, _ := h.leases.compare(name, held)
 	if worker := h.registry.find(name); worker != nil {
 		worker.box.keepVoid(held.Leases)
@@ -269,6 +275,36 @@ func (h face) acceptance(w http.ResponseWriter, r *http.Request, name string) er
 func (h face) unit(w http.ResponseWriter, _ *http.Request, l *lease) error {
 	w.Header().Set("Content-Type", "application/x-tar")
 	return units.Pack(l.run.Unit, w)
+}
+
+// secrets answers with the secrets of a program that its worker may have.
+func (h face) secrets(w http.ResponseWriter, _ *http.Request, l *lease) error {
+	if !h.hasSecrets(l.Worker, l.run.Unit) {
+		return fault.New(fault.Forbidden, "the worker may not have the secrets of this run any more")
+	}
+	values, err := h.secretsOf(l)
+	if err != nil {
+		return err
+	}
+	plain := map[string]string{}
+	for name, value := range values {
+		plain[name] = string(value)
+	}
+	w.Header().Set("Cache-Control", "no-store")
+	return reply(w, plain)
+}
+
+// used answers with the versions of units that are in use: workers remove the images of others.
+func (h face) used(w http.ResponseWriter, r *http.Request, _ string) error {
+	all, err := h.process.InUse(r.Context())
+	if err != nil {
+		return err
+	}
+	answer := wire.Used{Units: []string{}}
+	for _, u := range all {
+		answer.Units = append(answer.Units, u.Name+"@"+u.Version)
+	}
+	return reply(w, answer)
 }
 
 func (h face) input(w http.ResponseWriter, r *http.Request, l *lease) error {

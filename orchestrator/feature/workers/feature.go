@@ -21,12 +21,14 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"sync/atomic"
 	"time"
 
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/capsule/unit"
 	"github.com/agent-on-demand/aod/internal/access"
+	"github.com/agent-on-demand/aod/internal/secrets"
 	"github.com/agent-on-demand/aod/orchestrator/feature"
 	"github.com/agent-on-demand/aod/orchestrator/queue"
 	"github.com/agent-on-demand/aod/orchestrator/run"
@@ -42,6 +44,9 @@ type Options struct {
 	Grace       time.Duration   // after which a worker that is away counts as lost; default 2 minutes
 	// Elsewhere says that units with containers run at workers alone.
 	Elsewhere bool
+	// Secrets are the names of those that the programs of a worker's runs may get, by the worker's name.
+	Secrets map[string][]string
+	Secret  func(name string) (secrets.Secret, error)
 	// Stays reports whether a unit has settings that only the server itself can give its containers; nil: none has.
 	Stays func(unit string) bool
 }
@@ -77,6 +82,9 @@ func (f *Feature) Init(p feature.Process) error {
 	if !f.opts.Elsewhere {
 		labels = append(labels, labelSandbox)
 	}
+	for name := range f.opts.Secrets {
+		labels = append(labels, f.secretLabels(name)...)
+	}
 	p.Machines.SetLabels(append(labels, f.opts.Labels...)...)
 	f.registry = newRegistry(f, p.Store.Workers)
 	return f.registry.open(p.Life)
@@ -100,12 +108,53 @@ func (f *Feature) Run(ctx context.Context) {
 const (
 	labelServer  = "aod/server"
 	labelSandbox = "aod/sandbox"
+	labelSecret  = "aod/secret/" // of a machine whose programs may have the secret of that name
 )
+
+// secretLabels are those of a worker's secrets.
+func (f *Feature) secretLabels(worker string) (labels []string) {
+	for _, name := range f.opts.Secrets[worker] {
+		labels = append(labels, labelSecret+name)
+	}
+	return labels
+}
+
+// hasSecrets reports whether a worker may have all secrets of a unit's program.
+func (f *Feature) hasSecrets(worker string, u *unit.Unit) bool {
+	for _, name := range u.Policy.Secrets {
+		if !slices.Contains(f.opts.Secrets[worker], name) {
+			return false
+		}
+	}
+	return true
+}
+
+// secretsTravel reports whether a unit's program needs no secrets, or a worker may have them.
+func (f *Feature) secretsTravel(u *unit.Unit) bool {
+	travel := len(u.Policy.Secrets) == 0
+	for worker := range f.opts.Secrets {
+		travel = travel || f.hasSecrets(worker, u)
+	}
+	return travel
+}
+
+// secretsOf returns the secrets of a lease's program, and has them hidden in all that is told of its run. They are read
+// once in a process.
+func (f *Feature) secretsOf(l *lease) (map[string]secrets.Secret, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.secrets != nil {
+		return l.secrets, nil
+	}
+	values, err := l.run.ReadSecrets(f.opts.Secret)
+	l.secrets = values
+	return values, err
+}
 
 // goes reports whether the runs of a unit can go on at a worker. What isn't here yet runs at the server.
 func (f *Feature) goes(u *unit.Unit) bool {
 	oneShot := u.Kind == unit.Capsule || u.Kind == unit.AU
-	return oneShot && len(u.Policy.Secrets) == 0 && u.Policy.Isolation == "" && !f.opts.Stays(u.Name)
+	return oneShot && f.secretsTravel(u) && u.Policy.Isolation == "" && !f.opts.Stays(u.Name)
 }
 
 // isContained reports whether the runs of a unit have containers.
@@ -118,7 +167,8 @@ func (f *Feature) Admit(u *unit.Unit) error {
 	}
 	return fault.New(fault.Unsupported, "%q runs at the server itself alone, which has no containers "+
 		"(local_sandboxes: false)", u.Name).
-		WithHint("set local_sandboxes: true; workers take capsules and Agentic Units without secrets")
+		WithHint("set local_sandboxes: true; workers take capsules and Agentic Units, of those with secrets " +
+			"the units whose secrets are in worker.NAME.secrets")
 }
 
 // Place implements feature.Placer.
@@ -129,7 +179,11 @@ func (f *Feature) Place(r *run.Run) (needs []string, prefers func(machine string
 	case !f.travels(r):
 		return append([]string{labelServer, labelSandbox}, r.Unit.Policy.Needs...), nil
 	}
-	return append([]string{labelSandbox}, r.Unit.Policy.Needs...), f.preference(r)
+	needs = append([]string{labelSandbox}, r.Unit.Policy.Needs...)
+	for _, name := range r.Unit.Policy.Secrets {
+		needs = append(needs, labelSecret+name)
+	}
+	return needs, f.preference(r)
 }
 
 // travels reports whether a run can go on at a worker.
@@ -160,9 +214,10 @@ func (f *Feature) Execution(r *run.Run, kind run.Kind) run.Execution {
 }
 
 // machineOf returns a machine as the queue has it.
-func machineOf(w *worker) queue.Machine {
+func (f *Feature) machineOf(w *worker) queue.Machine {
+	labels := append([]string{labelSandbox}, f.secretLabels(w.name)...)
 	return queue.Machine{
-		Slots: w.about.Slots, Memory: w.about.MemoryBytes, Labels: append([]string{labelSandbox}, w.about.Labels...),
+		Slots: w.about.Slots, Memory: w.about.MemoryBytes, Labels: append(labels, w.about.Labels...),
 		Closed: w.drained || w.about.Closed || w.stream == nil,
 	}
 }

@@ -268,6 +268,7 @@ func serveFile(w http.ResponseWriter, r *http.Request, dir, name string, stage c
 // transfer is a set of files that a worker was asked for, or is to fetch.
 type transfer struct {
 	dir      string // into which they come; "": they are to be fetched
+	from     string // in the sandbox
 	names    []string
 	maxBytes int64
 	over     chan struct{} // closed when it is done
@@ -275,9 +276,10 @@ type transfer struct {
 	err      error // why it isn't; set before over is closed
 }
 
-func newTransfer(dir string, names []string, maxBytes int64) *transfer {
-	t := &transfer{dir: dir, names: names, maxBytes: maxBytes, over: make(chan struct{})}
+// begin returns the transfer, which can end now.
+func (t *transfer) begin() *transfer {
 	var once sync.Once
+	t.over = make(chan struct{})
 	t.end = func(err error) {
 		once.Do(func() {
 			t.err = err
@@ -294,13 +296,14 @@ type transfers struct {
 }
 
 // Fetch implements handoff.FileTransfer.
-func (t transfers) Fetch(ctx context.Context, names []string, maxBytes int64) (string, func(), error) {
-	dir, err := os.MkdirTemp(t.lease.dir(), "outgoing-")
-	if err != nil {
+func (t transfers) Fetch(
+	ctx context.Context, from string, names []string, maxBytes int64,
+) (dir string, done func(), err error) {
+	if dir, err = os.MkdirTemp(t.lease.dir(), "outgoing-"); err != nil {
 		return "", nil, run.StorageFault(err)
 	}
-	done := func() { _ = safefs.RemoveTree(dir) } // if it fails, the end of the run removes it
-	if err := t.ask(ctx, newTransfer(dir, names, maxBytes)); err != nil {
+	done = func() { _ = safefs.RemoveTree(dir) } // if it fails, the end of the run removes it
+	if err := t.ask(ctx, &transfer{dir: dir, from: from, names: names, maxBytes: maxBytes}); err != nil {
 		done()
 		return "", nil, err
 	}
@@ -312,18 +315,18 @@ func (t transfers) Send(ctx context.Context, names []string) error {
 	if len(names) == 0 {
 		return nil
 	}
-	return t.ask(ctx, newTransfer("", names, 0))
+	return t.ask(ctx, &transfer{names: names})
 }
 
 // ask has the worker do its part, and waits until it has.
 func (t transfers) ask(ctx context.Context, of *transfer) error {
 	id, l := rand.Text(), t.lease
 	l.mu.Lock()
-	l.transfers[id] = of
+	l.transfers[id] = of.begin()
 	l.mu.Unlock()
 	w, key := t.x.f.registry.find(l.Worker), "transfer/"+l.ID+"/"+id
 	w.put(key, wire.Order{Transfer: &wire.Transfer{
-		Lease: l.ID, ID: id, Names: of.names, Incoming: of.dir == "", MaxBytes: of.maxBytes,
+		Lease: l.ID, ID: id, Names: of.names, From: of.from, Incoming: of.dir == "", MaxBytes: of.maxBytes,
 	}})
 	defer func() {
 		w.drop(key)

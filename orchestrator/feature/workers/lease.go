@@ -7,6 +7,7 @@ import (
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/handoff/egress"
+	"github.com/agent-on-demand/aod/internal/secrets"
 	"github.com/agent-on-demand/aod/orchestrator/feature/workers/wire"
 	"github.com/agent-on-demand/aod/orchestrator/run"
 	"github.com/agent-on-demand/aod/runtime"
@@ -41,6 +42,7 @@ type lease struct {
 	gone      bool
 	unknown   bool // the worker doesn't hold it
 	transfers map[string]*transfer
+	secrets   map[string]secrets.Secret // of its program, by their names
 
 	uploading sync.Mutex
 	uploaded  int64    // bytes of its output files, in this process
@@ -262,6 +264,17 @@ func (s *leases) compare(worker string, held wire.Held) (void []string, missing 
 		}
 	}
 	return void, missing
+}
+
+// settle has a worker remove what it holds in vain, and the runs know that it should hold and doesn't.
+func (s *leases) settle(w *worker, held wire.Held) {
+	void, missing := s.compare(w.name, held)
+	for _, id := range void {
+		w.put("void/"+id, wire.Order{Void: id})
+	}
+	for _, l := range missing {
+		l.lost()
+	}
 }
 
 // look is how often a run looks whether its worker is still there.

@@ -20,6 +20,7 @@ type offer struct {
 	id, worker string
 	accepted   chan string // gets the nonce with which it was accepted
 	leased     chan *lease // gets the lease when it is stored; nil: there is none
+	declined   chan struct{}
 }
 
 // offers are those that nobody has accepted yet.
@@ -34,6 +35,7 @@ func newOffers() *offers { return &offers{open: map[string]*offer{}} }
 func (o *offers) make(worker string) *offer {
 	made := &offer{
 		id: rand.Text(), worker: worker, accepted: make(chan string, 1), leased: make(chan *lease, 1),
+		declined: make(chan struct{}),
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -51,6 +53,18 @@ func (o *offers) take(id, worker string) *offer {
 	}
 	delete(o.open, id)
 	return taken
+}
+
+// decline has a worker take none of those that it has been made.
+func (o *offers) decline(worker string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for id, of := range o.open {
+		if of.worker == worker {
+			delete(o.open, id)
+			close(of.declined)
+		}
+	}
 }
 
 // withdraw reports whether an offer was still open, which it isn't any more.
@@ -103,6 +117,8 @@ func (f *Feature) offered(ctx context.Context, r *run.Run) (*offer, string, erro
 	select {
 	case nonce := <-of.accepted:
 		return of, nonce, nil
+	case <-of.declined:
+		return nil, "", run.ErrUnplaced
 	case <-late.C:
 		err = run.ErrUnplaced
 	case <-f.registry.gone(name):
@@ -116,7 +132,12 @@ func (f *Feature) offered(ctx context.Context, r *run.Run) (*offer, string, erro
 		}
 		return nil, "", err
 	}
-	return of, <-of.accepted, nil // it was accepted at that moment
+	select { // it was accepted, or declined, at that moment
+	case nonce := <-of.accepted:
+		return of, nonce, nil
+	case <-of.declined:
+		return nil, "", run.ErrUnplaced
+	}
 }
 
 // assignment is what a worker has to know of a run.
@@ -129,7 +150,7 @@ func (f *Feature) assignment(l *lease) wire.Assignment {
 		Unit: wire.Of{
 			Name: u.Name, Version: u.Version, Upload: u.Source == unit.FromUpload, Network: u.Policy.Network,
 			Writable: u.Policy.Writable, Isolation: u.Policy.Isolation, Env: u.Policy.Env, Models: u.Policy.Models,
-			Upstreams: u.Policy.Upstreams, Warm: u.Policy.Warm, Reuse: u.Policy.Reuse,
+			Upstreams: u.Policy.Upstreams, Secrets: u.Policy.Secrets, Warm: u.Policy.Warm, Reuse: u.Policy.Reuse,
 			BuildNetwork: u.Policy.Bounds.NetworkOfBuilds(), NoFetch: u.Policy.Bounds.NoFetch,
 			ImageBytes: u.Policy.Bounds.ImageBytes, Egress: u.Policy.Egress.Strings(),
 			EgressBounded: u.Policy.Bounds.Egress != nil, EgressCap: u.Policy.Bounds.Egress.Strings(),

@@ -98,7 +98,7 @@ func (g *registry) open(ctx context.Context) error {
 		w.drained, w.seen = row.Drained, row.SeenAt
 		_ = json.Unmarshal(row.About, &w.about) // it tells again what can't be read
 		g.all[w.name] = w
-		g.f.process.Machines.SetMachine(w.name, machineOf(w))
+		g.show(w)
 	}
 	return nil
 }
@@ -126,8 +126,17 @@ func (g *registry) stop() {
 	}
 }
 
-// connect begins a stream of orders in the place of an earlier one. The context ends with the stream.
-func (g *registry) connect(ctx context.Context, name string, hello wire.Hello) (*worker, context.Context, func()) {
+// lateHello is the error of a Hello that comes when a later one has been here.
+type lateHello struct {
+	error
+	last int64 // number of that
+}
+
+// connect begins a stream of orders in the place of an earlier one. The context ends with the stream. Of the leases
+// that the worker holds and those that it should hold it is told, and their runs, before there is a new one.
+func (g *registry) connect(
+	ctx context.Context, name string, hello wire.Hello,
+) (_ *worker, _ context.Context, leave func(), err error) {
 	ctx, end := context.WithCancelCause(ctx)
 	own := &stream{end, ctx.Done()}
 	g.mu.Lock()
@@ -136,12 +145,18 @@ func (g *registry) connect(ctx context.Context, name string, hello wire.Hello) (
 		w = newWorker(name)
 		g.all[name] = w
 	}
+	if last := w.about.Number; hello.Number <= last {
+		g.mu.Unlock()
+		end(nil)
+		return nil, nil, nil, &lateHello{errReplaced, last}
+	}
 	if w.stream != nil {
 		w.stream.end(errReplaced)
 	}
 	if g.ended {
 		end(errEnds)
 	}
+	g.f.leases.settle(w, hello.Held)
 	w.about, w.seen, w.stream = hello, time.Now(), own
 	w.about.Held = wire.Held{Closed: hello.Closed}
 	g.show(w)
@@ -151,7 +166,7 @@ func (g *registry) connect(ctx context.Context, name string, hello wire.Hello) (
 	return w, ctx, func() {
 		end(nil)
 		g.disconnect(name, own)
-	}
+	}, nil
 }
 
 // disconnect notes that a stream has ended.
@@ -182,7 +197,7 @@ func (g *registry) suspect(name string) {
 }
 
 // show has the queue see a worker as it is. It is called with the lock held.
-func (g *registry) show(w *worker) { g.f.process.Machines.SetMachine(w.name, machineOf(w)) }
+func (g *registry) show(w *worker) { g.f.process.Machines.SetMachine(w.name, g.f.machineOf(w)) }
 
 // keep stores what is to be known of a worker after a restart.
 func (g *registry) keep(ctx context.Context, name string) {
@@ -273,7 +288,7 @@ func (g *registry) gone(name string) <-chan struct{} {
 }
 
 var (
-	errReplaced = fault.New(fault.Conflict, "another process of this worker has come")
+	errReplaced = fault.New(fault.Conflict, "the worker has asked again")
 	errSilent   = fault.New(fault.Unavailable, "the worker didn't take a run that it was offered")
 	errEnds     = fault.New(fault.Unavailable, "the server ends").WithHint("try again in a moment")
 	errRemoved  = fault.New(fault.Unauthorized, "the worker was removed").WithHint("`aod worker add` invites it again")

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/agent-on-demand/aod/api"
-	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/capsule/unit"
 	"github.com/agent-on-demand/aod/orchestrator/run"
 )
@@ -22,23 +21,19 @@ func (u *unreadable) Unwrap() error { return u.err }
 
 // result is the end of the run.
 func (u *unreadable) result() run.Result {
-	public := fault.Public(u.err)
-	return run.Failed(api.SystemError, exitContract, &api.RunError{
-		Category: api.CategoryPermanent, Kind: api.KindSecretUnavailable, Message: public.Msg, Hint: public.Hint,
-	})
+	return run.Failed(api.SystemError, exitContract, run.NoSecret(u.err))
 }
 
 // secretEnv reads the secrets of a run's program, "NAME=value", and has their values hidden in
 // all that is told of the run.
 func (m *machine) secretEnv(r *run.Run) ([]string, error) {
-	var env, values []string
-	for _, variable := range slices.Sorted(maps.Keys(r.Unit.Policy.Secrets)) {
-		value, err := m.opts.Secret(r.Unit.Policy.Secrets[variable])
-		if err != nil {
-			return nil, &unreadable{err}
-		}
-		env, values = append(env, variable+"="+string(value)), append(values, string(value))
+	values, err := r.ReadSecrets(m.opts.Secret)
+	if err != nil {
+		return nil, &unreadable{err}
 	}
-	r.Hide(values)
+	var env []string
+	for _, variable := range slices.Sorted(maps.Keys(r.Unit.Policy.Secrets)) {
+		env = append(env, variable+"="+string(values[r.Unit.Policy.Secrets[variable]]))
+	}
 	return env, nil
 }

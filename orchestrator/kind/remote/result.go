@@ -182,11 +182,7 @@ func reasonOf(err error) string {
 
 // noSecret is the result of a run whose secret can't be read.
 func noSecret(err error) run.Result {
-	public := fault.Public(err)
-	return remoteEnd(api.SystemError, api.RunError{
-		Category: api.CategoryPermanent, Kind: api.KindSecretUnavailable,
-		Message: public.Msg, Hint: public.Hint,
-	})
+	return remoteEnd(api.SystemError, *run.NoSecret(err))
 }
 
 // unanswered is the result of an attempt that ended with an earlier process.

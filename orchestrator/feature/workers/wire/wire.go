@@ -32,11 +32,13 @@ const (
 	Renew  = Root + "renew"
 	Accept = Root + "accept"
 	Leases = Root + "leases/"
+	Units  = Root + "units" // GET: Used, the versions of units that are in use
 )
 
 // The parts of a lease's address. Those with a name below are followed by it.
 const (
 	Unit      = "unit"      // GET: the unit's version as a tar
+	Secrets   = "secrets"   // GET: the values of the secrets of its program, by their names
 	Input     = "input"     // GET, with the name of an input file
 	Report    = "report"    // POST: a Report
 	Output    = "output"    // HEAD and PUT, with the name of an output file
@@ -47,8 +49,14 @@ const (
 	Incoming  = "incoming"  // GET, with the name of a file that a callee returned
 )
 
+// Protocol is the version of these messages. A server takes workers of this one and of the one before it.
+const Protocol = 1
+
 // HeaderVoid is in an answer that says: the lease isn't good any more. A proxy's 404 has none.
 const HeaderVoid = "Aod-Lease-Void"
+
+// HeaderLast is in the refusal of a Hello that comes late, and has the number of the last one.
+const HeaderLast = "Aod-Last-Hello"
 
 // HeaderAuthorization has what a program sends as its Authorization: that of the request is the worker's.
 const HeaderAuthorization = "Aod-Program-Authorization"
@@ -95,12 +103,20 @@ type Enrolled struct {
 
 // Hello is what a worker tells of itself when it asks for orders.
 type Hello struct {
-	Home        string   `json:"home"` // of the server that it has joined
+	Protocol int    `json:"protocol"`
+	Home     string `json:"home"` // of the server that it has joined
+	// Number is greater than that of every Hello before: one that comes late is refused.
+	Number      int64    `json:"number"`
 	Version     string   `json:"version"`
 	Slots       int      `json:"slots"`
 	MemoryBytes int64    `json:"memory_bytes,omitempty"` // that all runs together may take; 0: not known
 	Labels      []string `json:"labels,omitempty"`
 	Held
+}
+
+// Used answers what is in use.
+type Used struct {
+	Units []string `json:"units"` // versions of units, as name@version
 }
 
 // Order is a line of the stream of orders. One of its fields is set; none in a beat.
@@ -125,13 +141,15 @@ type Cancel struct {
 	CallerTime bool `json:"caller_time,omitempty"`
 }
 
-// Transfer asks for files that a run hands over, or has the worker fetch some that a callee returned.
+// Transfer asks for files that a run hands over or shows, or has the worker fetch some that a callee returned.
 type Transfer struct {
-	Lease    string   `json:"lease"`
-	ID       string   `json:"id"`
-	Names    []string `json:"names"`
-	Incoming bool     `json:"incoming,omitempty"` // they are to be fetched
-	MaxBytes int64    `json:"max_bytes,omitempty"`
+	Lease string   `json:"lease"`
+	ID    string   `json:"id"`
+	Names []string `json:"names"`
+	// From is the directory in the sandbox that has them: /io/handoff/outgoing or /io/output.
+	From     string `json:"from,omitempty"`
+	Incoming bool   `json:"incoming,omitempty"` // they are to be fetched
+	MaxBytes int64  `json:"max_bytes,omitempty"`
 }
 
 // Transferred says what became of a Transfer.
@@ -188,6 +206,7 @@ type Of struct {
 	Env       map[string]string `json:"env,omitempty"`
 	Models    []string          `json:"models,omitempty"`
 	Upstreams []string          `json:"upstreams,omitempty"`
+	Secrets   map[string]string `json:"secrets,omitempty"` // names of them, by the variables that its program has
 	// Egress are the hosts that it may reach by name, within EgressCap where EgressBounded says so.
 	Egress        []string `json:"egress,omitempty"`
 	EgressBounded bool     `json:"egress_bounded,omitempty"`
