@@ -20,15 +20,13 @@ type host struct {
 	*held
 }
 
-// Save implements run.Host.
+// Save implements run.Host. That the program runs the server may know before the journal does: a process that comes
+// later looks for it anyway.
 func (h host) Save(transition api.Transition) error {
-	if err := h.save(); err != nil {
-		return err
-	}
 	if transition.State == api.Running {
 		h.report.running()
 	}
-	return nil
+	return h.save()
 }
 
 // Hold implements run.Host.
