@@ -27,6 +27,15 @@ type Worker struct {
 	ExpiresAt   *time.Time  `json:"expires_at,omitempty"` // of an invitation
 }
 
+// Demand is what runs that wait lack of machines, by what they need of them.
+type Demand struct {
+	Needs   []string  `json:"needs"`   // labels; none: any machine with containers would do
+	Waiting int       `json:"waiting"` // runs that would begin on further machines
+	Since   time.Time `json:"since"`   // when the first of them came
+	Slots   int       `json:"slots"`   // of the machines that take such runs now, free or not
+	Running int       `json:"running"` // runs that hold one of those
+}
+
 // WorkerJoin is what a machine joins a server with, once.
 type WorkerJoin struct {
 	Name      string    `json:"name"`

@@ -16,6 +16,12 @@ func (c Workers) List(ctx context.Context) ([]api.Worker, error) {
 	return list.Workers, err
 }
 
+// Demand returns how many runs wait for machines, by what they need of them.
+func (c Workers) Demand(ctx context.Context) ([]api.Demand, error) {
+	list, err := got[struct{ Demand []api.Demand }](ctx, c.conn, to(http.MethodGet, "demand"))
+	return list.Demand, err
+}
+
 // Add invites a worker. What it returns has the token with which a machine joins: it can't be read again. It doesn't
 // have the server's address, which the worker may know by another one than this client.
 func (c Workers) Add(ctx context.Context, name string) (api.WorkerJoin, error) {

@@ -94,7 +94,6 @@ func waitText(p queue.Place) string {
 
 // machineText says what a run lacks that waits for a machine.
 func machineText(p queue.Place) string {
-	isOurs := func(need string) bool { return strings.Contains(need, "/") } // no label of a machine has one
 	own := slices.DeleteFunc(slices.Clone(p.Needs), isOurs)
 	text := "no machine takes new runs"
 	if len(own) > 0 {
@@ -105,6 +104,28 @@ func machineText(p queue.Place) string {
 	}
 	return text
 }
+
+// Demand returns what runs that wait lack of machines.
+func (s *Service) Demand() []api.Demand {
+	all := []api.Demand{}
+	for _, d := range s.queue.Demand() {
+		needs := slices.DeleteFunc(d.Needs, isOurs)
+		at := slices.IndexFunc(all, func(other api.Demand) bool { return slices.Equal(other.Needs, needs) })
+		if at < 0 {
+			at = len(all)
+			all = append(all, api.Demand{Needs: append([]string{}, needs...), Since: d.Since.UTC()})
+		}
+		sum := &all[at]
+		sum.Waiting, sum.Slots, sum.Running = sum.Waiting+d.Waiting, max(sum.Slots, d.Slots), max(sum.Running, d.Running)
+		if d.Since.Before(sum.Since) {
+			sum.Since = d.Since.UTC()
+		}
+	}
+	return all
+}
+
+// isOurs reports whether a need is one of the server's own: no label of a machine has a slash.
+func isOurs(need string) bool { return strings.Contains(need, "/") }
 
 // memoryOf returns how much memory a run may take; 0 where its kind takes none of the machine.
 func (l *loop) memoryOf(j *job) int64 {

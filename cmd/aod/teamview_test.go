@@ -20,7 +20,7 @@ var views = []string{
 
 // unviewed are the routes without a parameter that aren't asked: they answer for as long as somebody listens, or tell of
 // the server itself.
-var unviewed = []string{"/v1/events", "/v1/workers", "/mcp", "/metrics", "/openapi.json", "/healthz", "/readyz", "/health", "/health/ready"}
+var unviewed = []string{"/v1/events", "/v1/workers", "/v1/demand", "/mcp", "/metrics", "/openapi.json", "/healthz", "/readyz", "/health", "/health/ready"}
 
 // seen are the answers to all views.
 func (w *teams) seen(name string) map[string]string {

@@ -256,6 +256,10 @@ func TestADrainedWorkerTakesNothingNew(t *testing.T) {
 	if err != nil || record.Waiting == nil || record.Waiting.Reason != "machine" {
 		t.Errorf("it waits for %+v, %v", record.Waiting, err)
 	}
+	wanted, err := f.client.Workers.Demand(t.Context())
+	if err != nil || len(wanted) != 1 || wanted[0].Waiting != 1 || len(wanted[0].Needs) != 0 || wanted[0].Slots != 0 {
+		t.Errorf("%+v, %v", wanted, err)
+	}
 	f.letGo("going")
 	f.succeeded(going)
 	if f.begun("late") != 0 {

@@ -227,6 +227,7 @@ func TestEveryRouteAnswersAsDocumented(t *testing.T) {
 		{"GET", "/v1/stats", "", nil},
 		{"GET", "/v1/usage?by=team,unit,day", "", nil},
 		{"GET", "/v1/quotas", "", nil},
+		{"GET", "/v1/demand", "", nil},
 		{"GET", "/v1/audit?limit=1000", "", nil},
 		{"POST", "/v1/signin", "", nil},
 		{"GET", "/v1/login", "", nil},

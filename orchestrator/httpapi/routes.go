@@ -245,6 +245,7 @@ func (h handlers) ofTokens() []route {
 func (h handlers) ofWorkers() []route {
 	drain, undrain := h.workers.draining(true), h.workers.draining(false)
 	return []route{
+		{http.MethodGet, "/v1/demand", access.Metrics, h.workers.demand, 0},
 		{http.MethodGet, "/v1/workers", access.Metrics, h.workers.list, 0},
 		{http.MethodPost, "/v1/workers", access.Admin, h.workers.add, 0},
 		{http.MethodDelete, "/v1/workers/:name", access.Admin, about(workerName, h.workers.remove), 0},

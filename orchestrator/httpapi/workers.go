@@ -64,6 +64,12 @@ func (h workerHandlers) list(c echo.Context) error {
 	return replied(c, map[string][]api.Worker{"workers": append([]api.Worker{}, all...)}, err)
 }
 
+// demand answers how many runs wait for machines, for who starts and ends machines.
+func (h workerHandlers) demand(c echo.Context) error {
+	err := h.svc.Figures.CheckWhole(c.Request().Context())
+	return replied(c, map[string][]api.Demand{"demand": h.svc.Demand()}, err)
+}
+
 // add invites a worker. The token of the invitation is in this answer, and in no other one.
 func (h workerHandlers) add(c echo.Context) error {
 	var name string

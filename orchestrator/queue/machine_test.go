@@ -230,3 +230,40 @@ func TestMachinesAreKeptForALargeRunAlone(t *testing.T) {
 		t.Errorf("the large one waits %v, at %q", waits, large.Machine())
 	}
 }
+
+func TestDemandIsWhatWaitsForMachines(t *testing.T) {
+	t.Parallel()
+	q := New(1)
+	q.SetBounds(map[string]Bounds{"bounded": {Slots: 1}}, nil)
+	q.SetMachine("g", Machine{Slots: 2, Labels: []string{"gpu", "big"}})
+	q.Occupy(Run{Unit: "x", Team: "bounded"})
+	if all := q.Demand(); len(all) != 0 {
+		t.Errorf("nobody waits: %+v", all)
+	}
+	for i, r := range []Run{
+		{Unit: "gpus", Needs: []string{"gpu", "big"}}, {Unit: "gpus", Needs: []string{"big", "gpu"}}, // which begin
+		{Unit: "gpus", Needs: []string{"gpu", "big"}}, {Unit: "more", Needs: []string{"big", "gpu"}},
+		{Unit: "plain"}, {Unit: "tpus", Needs: []string{"tpu"}},
+		{Unit: "limited", Limit: 2}, {Unit: "limited", Limit: 2}, {Unit: "limited", Limit: 2},
+		{Unit: "of-team", Team: "bounded"}, {Unit: "waits", Slotless: true},
+	} {
+		r.ID = string(rune('a' + i))
+		q.Reenter(r)
+	}
+	var got []Demand
+	for _, d := range q.Demand() {
+		if time.Since(d.Since) > time.Minute {
+			t.Errorf("it waits since %v", d.Since)
+		}
+		d.Since = time.Time{}
+		got = append(got, d)
+	}
+	want := []Demand{
+		{Waiting: 3, Slots: 3, Running: 3},
+		{Needs: []string{"big", "gpu"}, Waiting: 2, Slots: 2, Running: 2},
+		{Needs: []string{"tpu"}, Waiting: 1},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}

@@ -3,6 +3,7 @@ package queue
 import (
 	"context"
 	"errors"
+	"time"
 )
 
 // Permit is the place of one run in the queue, and then its slot. Queue.Enter, Reenter
@@ -18,6 +19,7 @@ type Permit struct {
 	needs   []string
 	rank    func(machine string) int
 	state   permitState
+	since   time.Time // when it came
 	bytes   int64 // of memory that the run may take
 	counted bool  // they are in the queue's sum
 	holds   bool  // further runs of its unit back, while it is suspended
@@ -41,7 +43,7 @@ func newPermit(q *Queue, l *line, r Run) *Permit {
 	l.permits++
 	p := &Permit{
 		queue: q, id: r.ID, line: l, token: q.tokenOf(r.Token), needs: r.Needs, rank: r.Rank, bytes: r.Bytes,
-		slotless: r.Slotless, granted: make(chan struct{}),
+		slotless: r.Slotless, granted: make(chan struct{}), since: time.Now(),
 	}
 	if p.token != nil {
 		p.token.permits++

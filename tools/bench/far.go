@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"time"
 
@@ -28,11 +29,11 @@ func (b *bench) farJob(ctx context.Context) (part, error) {
 	if err != nil {
 		return part{}, err
 	}
-	far, err := b.serve(ctx, serving{more: "local_sandboxes: false\n"})
+	far, err := b.serve(ctx, serving{more: elsewhere})
 	if err != nil {
 		return part{}, err
 	}
-	if err := b.work(ctx, far, "one"); err != nil {
+	if _, err := b.work(ctx, far, "one"); err != nil {
 		return part{}, err
 	}
 	runs, misses := 0, 0
@@ -79,31 +80,33 @@ func (b *bench) farJob(ctx context.Context) (part, error) {
 }
 
 // work has a worker of this machine take the runs of a server.
-func (b *bench) work(ctx context.Context, s *server, name string) error {
+func (b *bench) work(ctx context.Context, s *server, name string, flags ...string) (*exec.Cmd, error) {
 	answer, err := s.ask(ctx, http.MethodPost, "/v1/workers", fmt.Sprintf(`{"name": %q}`, name), http.StatusCreated)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	var join api.WorkerJoin
 	if err := json.Unmarshal(answer, &join); err != nil {
-		return err
+		return nil, err
 	}
 	join.Server = s.url
 	data, err := os.MkdirTemp(b.dir, "work-")
 	if err != nil {
-		return err
+		return nil, err
 	}
 	raw, err := json.Marshal(join)
 	if err == nil {
 		err = write(filepath.Join(data, "join"), string(raw))
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
-	cmd := exec.CommandContext(ctx, b.aod, "--data", data, "work", "--join", filepath.Join(data, "join"), "--log-level", "warn")
+	cmd := exec.CommandContext(ctx, b.aod, append([]string{
+		"--data", data, "work", "--join", filepath.Join(data, "join"), "--log-level", "warn",
+	}, flags...)...)
 	cmd.Stderr = os.Stderr
 	if err := cmd.Start(); err != nil {
-		return err
+		return nil, err
 	}
 	b.close = append(b.close, func() error {
 		if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
@@ -111,12 +114,14 @@ func (b *bench) work(ctx context.Context, s *server, name string) error {
 		}
 		return cmd.Wait()
 	})
-	return poll(ctx, func() (bool, error) {
+	return cmd, poll(ctx, func() (bool, error) {
 		answer, err := s.ask(ctx, http.MethodGet, "/v1/workers", "", http.StatusOK)
 		var all struct{ Workers []api.Worker }
 		if err == nil {
 			err = json.Unmarshal(answer, &all)
 		}
-		return err == nil && len(all.Workers) > 0 && all.Workers[0].State == api.WorkerConnected, err
+		return slices.ContainsFunc(all.Workers, func(w api.Worker) bool {
+			return w.Name == name && w.State == api.WorkerConnected
+		}), err
 	})
 }

@@ -38,6 +38,8 @@ type serving struct {
 	pool int            // how many containers may wait, all together
 	warm map[string]int // by unit, how many wait
 
+	needs map[string]string // by unit, the label of the machine that it needs
+
 	noSync bool   // its syncs do nothing, see startWithoutSyncs
 	engine string // a DOCKER_HOST; "" is the usual one
 	more   string // further lines of its file
@@ -90,7 +92,10 @@ func (b *bench) dataOf(with serving) (data string, err error) {
 	for name, n := range with.warm {
 		fmt.Fprintf(&settings, "  %s: {warm: %d}\n", name, n)
 	}
-	if len(with.warm) == 0 {
+	for name, label := range with.needs {
+		fmt.Fprintf(&settings, "  %s: {needs: [%s]}\n", name, label)
+	}
+	if len(with.warm)+len(with.needs) == 0 {
 		settings.WriteString("  {}\n")
 	}
 	settings.WriteString(with.more)
