@@ -116,7 +116,8 @@ func (s *Service) Demand() []api.Demand {
 			all = append(all, api.Demand{Needs: append([]string{}, needs...), Since: d.Since.UTC()})
 		}
 		sum := &all[at]
-		sum.Waiting, sum.Slots, sum.Running = sum.Waiting+d.Waiting, max(sum.Slots, d.Slots), max(sum.Running, d.Running)
+		sum.Waiting += d.Waiting
+		sum.Slots, sum.Running = max(sum.Slots, d.Slots), max(sum.Running, d.Running)
 		if d.Since.Before(sum.Since) {
 			sum.Since = d.Since.UTC()
 		}
@@ -207,7 +208,8 @@ func (l *loop) queueWait(u *unit.Unit) time.Duration {
 // warnOfWait warns in the record of a new run that its turn will probably come too late.
 func (l *loop) warnOfWait(ctx context.Context, j *job) {
 	name := j.Record.Unit
-	ahead, most := metrics.Ahead{Runs: l.queue.Waiting(name), Lanes: l.queue.Lanes(name)}, l.queueWait(j.Unit)
+	waiting, lanes := l.queue.Ahead(name)
+	ahead, most := metrics.Ahead{Runs: waiting, Lanes: lanes}, l.queueWait(j.Unit)
 	wait, passed := l.recent.ExpectedWait(name, ahead, most, time.Now())
 	if passed {
 		l.logger.Warn("runs will wait longer than queue_wait", "unit", name, "waiting", ahead.Runs, "expected_ms",

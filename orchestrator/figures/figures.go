@@ -197,7 +197,8 @@ func (f *Figures) unitStats(ctx context.Context, all *api.Stats) ([]api.UnitStat
 			continue
 		}
 		u := api.UnitStats{Unit: name, Live: states, Ended: map[api.Outcome]int64{}, Queued: waiting[name]}
-		f.opts.Recent.Figures(&u, team, f.opts.Queue.Lanes(name), now)
+		_, lanes := f.opts.Queue.Ahead(name)
+		f.opts.Recent.Figures(&u, team, lanes, now)
 		units = append(units, u)
 		all.Queued += u.Queued
 	}

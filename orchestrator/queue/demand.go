@@ -1,7 +1,6 @@
 package queue
 
 import (
-	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -16,48 +15,31 @@ type Demand struct {
 	Running int       // runs that hold a slot of those
 }
 
-// Demand returns what is lacking. Runs that wait for anything else than a machine aren't in it.
-func (q *Queue) Demand() (all []Demand) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	for _, u := range q.units {
-		room := u.most(u.running+u.waiting, 0) - u.running
-		for _, l := range u.lines {
-			if len(l.waiting) > 0 && !u.slotless && q.lacksMachine(l) {
-				all = q.demand(all, l, min(len(l.waiting), room))
-				room -= min(len(l.waiting), room)
-			}
-		}
+// demand is of all needs.
+type demand []Demand
+
+// of returns that of some needs, at machines.
+func (d *demand) of(needs []string, all machines) *Demand {
+	needs = slices.Sorted(slices.Values(needs))
+	at := slices.IndexFunc(*d, func(one Demand) bool { return slices.Equal(one.Needs, needs) })
+	if at < 0 {
+		at = len(*d)
+		*d = append(*d, Demand{Needs: needs, Slots: all.slots(needs), Running: all.runningOf(needs)})
 	}
-	slices.SortFunc(all, func(a, b Demand) int {
-		return cmp.Compare(strings.Join(a.Needs, ","), strings.Join(b.Needs, ","))
+	return &(*d)[at]
+}
+
+// add adds a run that waits.
+func (d *Demand) add(p *Permit) {
+	if d.Waiting++; d.Since.IsZero() || p.since.Before(d.Since) {
+		d.Since = p.since
+	}
+}
+
+// sorted is the demand by its needs.
+func (d demand) sorted() []Demand {
+	slices.SortFunc(d, func(a, b Demand) int {
+		return strings.Compare(strings.Join(a.Needs, ","), strings.Join(b.Needs, ","))
 	})
-	return all
-}
-
-// lacksMachine reports whether the first run of a line would begin if there were another machine.
-func (q *Queue) lacksMachine(l *line) bool {
-	return slices.Contains([]Reason{ForSlot, ForMemory, ForMachine, ForTurn}, q.reasonOf(l))
-}
-
-// demand adds the first runs of a line.
-func (q *Queue) demand(all []Demand, l *line, n int) []Demand {
-	for _, p := range l.waiting[:max(n, 0)] {
-		needs := slices.Sorted(slices.Values(p.needs))
-		at := slices.IndexFunc(all, func(d Demand) bool { return slices.Equal(d.Needs, needs) })
-		if at < 0 {
-			at = len(all)
-			all = append(all, Demand{Needs: needs, Since: p.since})
-			for _, m := range q.machines {
-				if m.takes(needs) {
-					all[at].Slots, all[at].Running = all[at].Slots+m.Slots, all[at].Running+m.running
-				}
-			}
-		}
-		all[at].Waiting++
-		if p.since.Before(all[at].Since) {
-			all[at].Since = p.since
-		}
-	}
-	return all
+	return d
 }

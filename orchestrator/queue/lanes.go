@@ -2,18 +2,18 @@ package queue
 
 import "slices"
 
-// Lanes returns how many runs of a unit may go on at once while the units that are busy now have
-// their shares of the slots; 0 where none of its runs waits or goes on.
-func (q *Queue) Lanes(unit string) int {
+// Ahead returns how many runs of a unit wait for their first slot, and how many may go on at once while the units that
+// are busy now have their shares of the slots; both are 0 where none of its runs waits or goes on.
+func (q *Queue) Ahead(unit string) (waiting, lanes int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	u := q.units[unit]
 	if u == nil {
-		return 0
+		return 0, 0
 	}
 	slots, memory := q.machines.slots(nil), q.machines[0].Memory
 	if u.slotless {
-		return u.most(u.running+u.waiting, memory)
+		return u.waiting, u.most(u.running+u.waiting, memory)
 	}
 	var others []int
 	for _, other := range q.units {
@@ -21,7 +21,7 @@ func (q *Queue) Lanes(unit string) int {
 			others = append(others, other.most(other.running+other.waiting, memory))
 		}
 	}
-	return max(1, u.most(share(slots, others), memory))
+	return u.waiting, max(1, u.most(share(slots, others), memory))
 }
 
 // most returns how many of so many runs of the unit its limit and the memory let go on at once.

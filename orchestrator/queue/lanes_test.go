@@ -32,12 +32,12 @@ func TestLanesAreWhatMayGoOnAtOnce(t *testing.T) {
 			c.own.Unit, c.others.Unit = "own", "other"
 			enter(q, 20, c.own)
 			enter(q, c.n, c.others)
-			if got := q.Lanes("own"); got != c.want {
+			if _, got := q.Ahead("own"); got != c.want {
 				t.Errorf("%d", got)
 			}
 		})
 	}
-	if got := New(8).Lanes("own"); got != 0 {
+	if _, got := New(8).Ahead("own"); got != 0 {
 		t.Errorf("of a unit without runs: %d", got)
 	}
 }

@@ -139,6 +139,16 @@ func (all machines) slots(needs []string) (n int) {
 	return n
 }
 
+// runningOf returns how many runs hold one of those slots.
+func (all machines) runningOf(needs []string) (n int) {
+	for _, m := range all {
+		if m.takes(needs) {
+			n += m.running
+		}
+	}
+	return n
+}
+
 // take reports whether a machine takes a run with some needs at all.
 func (all machines) take(needs []string) bool {
 	return slices.ContainsFunc(all, func(m *machine) bool { return m.takes(needs) })

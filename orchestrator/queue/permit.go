@@ -20,9 +20,9 @@ type Permit struct {
 	rank    func(machine string) int
 	state   permitState
 	since   time.Time // when it came
-	bytes   int64 // of memory that the run may take
-	counted bool  // they are in the queue's sum
-	holds   bool  // further runs of its unit back, while it is suspended
+	bytes   int64     // of memory that the run may take
+	counted bool      // they are in the queue's sum
+	holds   bool      // further runs of its unit back, while it is suspended
 
 	slotless bool // see Run
 }

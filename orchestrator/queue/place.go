@@ -56,6 +56,30 @@ func (q *Queue) PlaceOf(unit, id string) (Place, bool) {
 	return Place{}, false
 }
 
+// forMachines are the reasons of runs that would begin if there were another machine.
+var forMachines = []Reason{ForSlot, ForMemory, ForMachine, ForTurn}
+
+// Demand returns what runs that wait lack of machines. Those that wait for anything else aren't in it.
+func (q *Queue) Demand() []Demand {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	var all demand
+	for _, u := range q.units {
+		room := u.most(u.running+u.waiting, 0) - u.running
+		for _, l := range u.lines {
+			if len(l.waiting) == 0 || u.slotless || !slices.Contains(forMachines, q.reasonOf(l)) {
+				continue
+			}
+			begin := min(len(l.waiting), max(room, 0))
+			for _, p := range l.waiting[:begin] {
+				all.of(p.needs, q.machines).add(p)
+			}
+			room -= begin
+		}
+	}
+	return all.sorted()
+}
+
 // reasonOf returns what the first run of a line is waiting for.
 func (q *Queue) reasonOf(l *line) Reason {
 	u, p := l.unit, l.waiting[0]

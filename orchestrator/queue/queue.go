@@ -139,16 +139,6 @@ func (q *Queue) Counts() (running int, waiting map[string]int) {
 	return q.machines.running(), waiting
 }
 
-// Waiting returns how many runs of a unit wait for their first slot.
-func (q *Queue) Waiting(unit string) int {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if u := q.units[unit]; u != nil {
-		return u.waiting
-	}
-	return 0
-}
-
 // The methods below are called with the lock held.
 
 // line returns that in which a run waits, a new one if there is none: of its team, or of its token if that has bounds,

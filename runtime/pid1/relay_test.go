@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -215,5 +216,28 @@ func TestRelayWithoutTheEnginesNetworking(t *testing.T) {
 func TestRelayHasItsPort(t *testing.T) {
 	if r := inSandbox(t, "--", "/probe", "take-port"); !strings.Contains(r.stdout, "address already in use") {
 		t.Errorf("%+v", r)
+	}
+}
+
+// An answer comes in parts, of which none waits until the one before it is acknowledged.
+func TestConnectionsOfProgramsDelayNothing(t *testing.T) {
+	listener := listen(&syscall.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}})
+	defer syscall.Close(listener)
+	at, err := syscall.Getsockname(listener)
+	if err != nil {
+		t.Fatal(err)
+	}
+	program, err := net.Dial("tcp", fmt.Sprint("127.0.0.1:", at.(*syscall.SockaddrInet4).Port))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer program.Close()
+	accepted, errno := acceptFrom(listener)
+	if errno != 0 {
+		t.Fatal(errno)
+	}
+	defer syscall.Close(accepted)
+	if on, err := syscall.GetsockoptInt(accepted, syscall.IPPROTO_TCP, syscall.TCP_NODELAY); err != nil || on == 0 {
+		t.Errorf("%d, %v", on, err)
 	}
 }

@@ -32,6 +32,8 @@ func listen(address syscall.Sockaddr) int {
 	}
 	// A network namespace may have been another run's before.
 	_ = syscall.SetsockoptInt(fd, syscall.SOL_SOCKET, syscall.SO_REUSEADDR, 1)
+	// What it accepts has that, too: the second part of an answer doesn't wait until the first one is acknowledged.
+	_ = syscall.SetsockoptInt(fd, syscall.IPPROTO_TCP, syscall.TCP_NODELAY, 1)
 	if syscall.Bind(fd, address) != nil || syscall.Listen(fd, maxBacklog) != nil {
 		_ = syscall.Close(fd)
 		return -1
