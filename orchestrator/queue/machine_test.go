@@ -241,11 +241,17 @@ func TestDemandIsWhatWaitsForMachines(t *testing.T) {
 		t.Errorf("nobody waits: %+v", all)
 	}
 	for i, r := range []Run{
-		{Unit: "gpus", Needs: []string{"gpu", "big"}}, {Unit: "gpus", Needs: []string{"big", "gpu"}}, // which begin
-		{Unit: "gpus", Needs: []string{"gpu", "big"}}, {Unit: "more", Needs: []string{"big", "gpu"}},
-		{Unit: "plain"}, {Unit: "tpus", Needs: []string{"tpu"}},
-		{Unit: "limited", Limit: 2}, {Unit: "limited", Limit: 2}, {Unit: "limited", Limit: 2},
-		{Unit: "of-team", Team: "bounded"}, {Unit: "waits", Slotless: true},
+		{Unit: "gpus", Needs: []string{"gpu", "big"}},
+		{Unit: "gpus", Needs: []string{"big", "gpu"}}, // which begin
+		{Unit: "gpus", Needs: []string{"gpu", "big"}},
+		{Unit: "more", Needs: []string{"big", "gpu"}},
+		{Unit: "plain"},
+		{Unit: "tpus", Needs: []string{"tpu"}},
+		{Unit: "limited", Limit: 2},
+		{Unit: "limited", Limit: 2},
+		{Unit: "limited", Limit: 2},
+		{Unit: "of-team", Team: "bounded"},
+		{Unit: "waits", Slotless: true},
 	} {
 		r.ID = string(rune('a' + i))
 		q.Reenter(r)
