@@ -146,6 +146,11 @@ func (c *Capsule) agentDocument(value any) (document map[string]any, ok bool) {
 	return document, ok
 }
 
+// Talks reports whether it is an agent with sessions, or whose runs are one turn of a dialog each.
+func (c *Capsule) Talks() bool {
+	return c.Wrapped != nil && (c.Wrapped.Mode == agent.Interactive || c.Wrapped.Input == agent.JSONRPC)
+}
+
 // AgentStart is what a caller says of the start of a wrapped agent's program. The zero value
 // leaves it as agent.yaml has it.
 type AgentStart struct {

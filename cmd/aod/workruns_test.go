@@ -20,6 +20,7 @@ import (
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/client"
 	"github.com/agent-on-demand/aod/internal/testing/testkit"
+	"github.com/agent-on-demand/aod/internal/workspace"
 	"github.com/agent-on-demand/aod/orchestrator/feature/workers/wire"
 	"github.com/agent-on-demand/aod/orchestrator/servicetest"
 	"github.com/agent-on-demand/aod/runtime"
@@ -174,6 +175,47 @@ func filesWith(t *testing.T, dir, text string) (found []string) {
 		t.Fatal(err)
 	}
 	return found
+}
+
+// A wrapped agent works at a worker, too, also on a project: what it has made of that comes back.
+func TestAnAgentAtAWorkerWorksOnAProject(t *testing.T) {
+	f := fleetOf(t, "1m")
+	f.runs("editor", editInside)
+	write(t, "FROM aod/base\n", f.units, "editor", "Dockerfile")
+	write(t, "name: editor\nkind: agent\naccess: read-write\nagent:\n  dir: /workspace/project\n  command: [python3, -u, /edit.py, \"{message}\"]\n"+
+		"  input: args\n  result: {format: json, text: /text}\n", f.units, "editor", "agent.yaml")
+	f.start()
+	w := f.worker("big", 1)
+	dir := t.TempDir()
+	write(t, "one\n", dir, "a.txt")
+	write(t, "two\n", dir, "sub", "b.txt")
+	if err := os.Symlink("sub/b.txt", filepath.Join(dir, "link")); err != nil {
+		t.Fatal(err)
+	}
+	project, err := workspace.Scan(t.Context(), dir, workspace.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var cuts atomic.Int32
+	w.road.mu.Lock()
+	w.road.cut = func(path string, b []byte) int {
+		if strings.HasSuffix(path, "/"+wire.Project) && cuts.Add(1) == 1 {
+			return len(b) / 2
+		}
+		return -1
+	}
+	w.road.mu.Unlock()
+	record, err := f.submit(t.Context(), client.Submission{Unit: "editor", Input: []byte(`{"message": "append a.txt new.txt"}`), Project: project.WriteTar})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := f.await(record.ID)
+	if r.Outcome != api.Success || r.Worker != "big" || r.Changes == nil || r.Changes.Files != 2 || cuts.Load() < 2 {
+		t.Fatalf("%s at %q, %+v, changes %+v", r.Outcome, r.Worker, r.Error, r.Changes)
+	}
+	contains(t, string(r.Output), "/workspace/project; a.txt link new.txt sub/b.txt; ")
+	contains(t, f.aod("diff", r.ID), "M a.txt 9 B\n", "A new.txt 5 B\n")
+	contains(t, f.aod("diff", r.ID, "--patch"), "+more")
 }
 
 // A run may take the memory that a worker has and the server hasn't.

@@ -5,12 +5,29 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"io/fs"
+	"math"
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/internal/safefs"
 )
+
+// Stored returns the project that Unpack has stored in a directory of ours, as WriteTar sends it on.
+func Stored(dir string) (*Project, error) {
+	p := &Project{dir: dir, limits: Limits{Bytes: math.MaxInt64, Files: math.MaxInt}}
+	err := filepath.WalkDir(dir, func(at string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		name, err := filepath.Rel(dir, at)
+		p.names = append(p.names, filepath.ToSlash(name))
+		return err
+	})
+	return p, err
+}
 
 // WriteTar writes the project as a tar stream. It can be called again. The error is a fault
 // where a file isn't any more what Scan saw, else that of w; the stream has no end then.

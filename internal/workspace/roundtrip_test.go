@@ -1,6 +1,7 @@
 package workspace
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -243,4 +244,32 @@ func TestManyFilesAreInTheirOrder(t *testing.T) {
 	}
 	put(t, base.Dir, "d1/f1", "2")
 	wantFault(t, base.Manifest.Verify(t.Context(), base.Dir), fault.Internal)
+}
+
+func TestAStoredProjectIsSentOn(t *testing.T) {
+	t.Parallel()
+	dir := tree(t, map[string]string{"a": "one", "sub/b": "two", ".aodignore": "left-out\n", "left-out": "no"})
+	if err := errors.Join(os.Symlink("sub/b", filepath.Join(dir, "link")), os.Chmod(filepath.Join(dir, "a"), 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	git(t, dir, "init", "-q")
+	git(t, dir, "add", "-A")
+	git(t, dir, "commit", "-qm", "all")
+	git(t, dir, "gc", "-q")
+	base := mustStore(t, dir, Options{Git: true})
+	again, err := Stored(base.Dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	to := t.TempDir()
+	manifest, err := again.Store(to, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(base.Manifest, manifest); diff != "" || !manifest.Git {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff(contents(t, base.Dir), contents(t, to)); diff != "" {
+		t.Error(diff)
+	}
 }

@@ -2,11 +2,13 @@ package worker
 
 import (
 	"archive/tar"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"net/http"
 	"os"
 	"path"
@@ -17,6 +19,7 @@ import (
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/capsule/contract"
 	"github.com/agent-on-demand/aod/internal/safefs"
+	"github.com/agent-on-demand/aod/internal/workspace"
 	"github.com/agent-on-demand/aod/orchestrator/feature/workers/wire"
 	"github.com/agent-on-demand/aod/orchestrator/run"
 	"github.com/agent-on-demand/aod/runtime"
@@ -101,6 +104,53 @@ func (c carrier) append(ctx context.Context, path string, file *os.File) (moved 
 		return n > 0, run.StorageFault(err)
 	}
 	return n > 0, lostIf(source.Err)
+}
+
+// fetchProject brings the project of the run, if it has one.
+func (c carrier) fetchProject(ctx context.Context) error {
+	r := c.run
+	if _, err := os.Lstat(r.ManifestFile()); err == nil || !r.Project {
+		return nil
+	}
+	request, err := c.worker.link.request(ctx, http.MethodGet, leasePath(c.lease(), wire.Project), nil)
+	if err != nil {
+		return err
+	}
+	response, err := c.worker.link.do(c.worker.link.files, request)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = response.Body.Close() }() // it was read
+	if err := errors.Join(safefs.RemoveTree(r.BaseDir()), os.MkdirAll(r.BaseDir(), 0o755)); err != nil {
+		return run.StorageFault(err)
+	}
+	source := &run.Source{Reader: response.Body}
+	manifest, err := workspace.Unpack(r.BaseDir(), source, workspace.Options{
+		Limits: workspace.Limits{Bytes: math.MaxInt64, Files: math.MaxInt32}, // the server has bounded it
+	})
+	if err != nil {
+		return cmp.Or(lostIf(source.Err), err)
+	}
+	return run.StorageFault(manifest.Save(r.ManifestFile()))
+}
+
+// sendChanges brings what the attempt made of its project to the server.
+func (c carrier) sendChanges(ctx context.Context) error {
+	return c.stream(ctx, leasePath(c.lease(), wire.Changes), func(w io.Writer) error {
+		root, err := os.OpenRoot(c.run.ChangesDir())
+		if err != nil {
+			return run.StorageFault(err)
+		}
+		defer func() { _ = root.Close() }() // read only
+		out := tar.NewWriter(w)
+		err = fs.WalkDir(root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
+			if err == nil && !d.IsDir() {
+				_, err = packFile(out, root, name, math.MaxInt64)
+			}
+			return err
+		})
+		return errors.Join(err, out.Close())
+	})
 }
 
 // send brings the output files to the server, in parts, each from where the server has it.
@@ -213,15 +263,21 @@ func (c carrier) bringIncoming(ctx context.Context, order wire.Transfer) error {
 
 // sendOutgoing sends files that the program hands over.
 func (c carrier) sendOutgoing(ctx context.Context, order wire.Transfer) error {
+	return c.stream(ctx, leasePath(order.Lease, wire.Transfers, order.ID),
+		func(w io.Writer) error { return c.pack(w, order) })
+}
+
+// stream sends what is packed to an address.
+func (c carrier) stream(ctx context.Context, to string, pack func(w io.Writer) error) error {
 	reader, writer := io.Pipe()
 	var packed error
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		packed = c.pack(writer, order)
+		packed = pack(writer)
 		_ = writer.CloseWithError(packed) // never fails
 	}()
-	r, err := c.worker.link.request(ctx, http.MethodPut, leasePath(order.Lease, wire.Transfers, order.ID), reader)
+	r, err := c.worker.link.request(ctx, http.MethodPut, to, reader)
 	if err == nil {
 		var response *http.Response
 		if response, err = c.worker.link.do(c.worker.link.files, r); err == nil {

@@ -244,6 +244,7 @@ func (h *held) prepare() error {
 	u := &unit.Unit{Name: a.Unit.Name, Version: a.Unit.Version}
 	r := run.New(a.Run, run.Request{Unit: u, Input: payload}, run.Input{Payload: payload}, a.Limits)
 	r.Dir, r.Attempt, r.Limits, r.Durable, r.Grants = dir, a.Attempt, a.Limits, true, a.Grants
+	r.Start, r.Project = a.Start, a.Project
 	r.Handoffs = handoff.Limits{ResultBytes: a.Limits.ResultBytes}
 	r.Lineage = run.Lineage{
 		Parent: a.Parent, Root: a.Root, Path: a.Path, Deadline: h.now().Deadline, Tree: handoff.NewTree(),
@@ -275,7 +276,10 @@ func (h *held) fetch(ctx context.Context) error {
 			}
 		}
 		h.worker.recent.note(h.run.Unit)
-		return carrier{h}.fetchInputs(ctx, *a)
+		if err := (carrier{h}).fetchInputs(ctx, *a); err != nil {
+			return err
+		}
+		return carrier{h}.fetchProject(ctx)
 	})
 }
 
@@ -297,6 +301,7 @@ func (h *held) openUnit(ctx context.Context) (io.ReadCloser, error) {
 func govern(u unit.Unit, as wire.Of) *unit.Unit {
 	p := &u.Policy
 	p.Network, p.Writable, p.Isolation, p.Env = as.Network, as.Writable, as.Isolation, as.Env
+	p.ReadWrite = as.ReadWrite
 	p.Models, p.Upstreams, p.Warm, p.Reuse = as.Models, as.Upstreams, as.Warm, as.Reuse
 	p.Secrets, p.Refusal = as.Secrets, nil
 	p.Bounds = unit.Bounds{BuildNetwork: as.BuildNetwork, NoFetch: as.NoFetch, ImageBytes: as.ImageBytes}
@@ -370,6 +375,7 @@ func (h *held) endOf(result run.Result, shares bool) *wire.Ended {
 	return &wire.Ended{
 		Progress: h.progress(), State: result.State, Outcome: result.Outcome, ExitCode: result.ExitCode,
 		Failure: result.Failure, Output: result.Output, Files: result.Files, Shares: shares,
+		Changes: h.run.Record.Changes != nil,
 	}
 }
 
@@ -379,6 +385,7 @@ func (h *held) progress() wire.Progress {
 	return wire.Progress{
 		StartedAt: r.StartedAt, Image: r.Image, Container: r.Container, Timings: r.Timings, Usage: r.Usage, Log: r.Log,
 		Warnings: r.Warnings, Egress: h.egress.Rows(),
+		Agent: wire.Agent{Session: r.AgentSession, Usage: r.AgentUsage, CostUSD: r.CostUSD},
 	}
 }
 
@@ -409,6 +416,11 @@ func (h *held) tellEnd(ended wire.Ended) error {
 		ended.Lines = h.lines.told()
 		if err := (carrier{h}).send(ctx, ended.Files); err != nil {
 			return err
+		}
+		if ended.Changes {
+			if err := (carrier{h}).sendChanges(ctx); err != nil {
+				return err
+			}
 		}
 		return link.call(ctx, leasePath(h.lease(), wire.End), ended, nil)
 	})

@@ -16,6 +16,7 @@ import (
 	units "github.com/agent-on-demand/aod/capsule/registry"
 	"github.com/agent-on-demand/aod/internal/access"
 	"github.com/agent-on-demand/aod/internal/wire/httpwire"
+	"github.com/agent-on-demand/aod/internal/workspace"
 	"github.com/agent-on-demand/aod/orchestrator/feature/workers/wire"
 	"github.com/agent-on-demand/aod/orchestrator/run"
 )
@@ -55,6 +56,8 @@ func (h face) ofLeases(mux *http.ServeMux) {
 	for pattern, act := range map[string]func(http.ResponseWriter, *http.Request, *lease) error{
 		"GET " + at + wire.Unit:                    h.unit,
 		"GET " + at + wire.Secrets:                 h.secrets,
+		"GET " + at + wire.Project:                 h.project,
+		"PUT " + at + wire.Changes:                 h.changes,
 		"GET " + at + wire.Input + "/{name...}":    h.input,
 		"GET " + at + wire.Incoming + "/{name...}": h.incoming,
 		"POST " + at + wire.Report:                 h.report,
@@ -305,6 +308,25 @@ func (h face) used(w http.ResponseWriter, r *http.Request, _ string) error {
 		answer.Units = append(answer.Units, u.Name+"@"+u.Version)
 	}
 	return reply(w, answer)
+}
+
+func (h face) project(w http.ResponseWriter, _ *http.Request, l *lease) error {
+	if !l.run.Project {
+		return fault.New(fault.NotFound, "the run has no project")
+	}
+	stored, err := workspace.Stored(l.run.BaseDir())
+	if err != nil {
+		return run.StorageFault(err)
+	}
+	w.Header().Set("Content-Type", "application/x-tar")
+	return stored.WriteTar(w)
+}
+
+func (h face) changes(w http.ResponseWriter, r *http.Request, l *lease) error {
+	if err := l.putChanges(httpwire.Streamed(r.Context(), r.Body)); err != nil {
+		return err
+	}
+	return done(w)
 }
 
 func (h face) input(w http.ResponseWriter, r *http.Request, l *lease) error {

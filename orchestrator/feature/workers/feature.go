@@ -26,6 +26,7 @@ import (
 	"time"
 
 	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/capsule"
 	"github.com/agent-on-demand/aod/capsule/unit"
 	"github.com/agent-on-demand/aod/internal/access"
 	"github.com/agent-on-demand/aod/internal/secrets"
@@ -153,7 +154,8 @@ func (f *Feature) secretsOf(l *lease) (map[string]secrets.Secret, error) {
 
 // goes reports whether the runs of a unit can go on at a worker. What isn't here yet runs at the server.
 func (f *Feature) goes(u *unit.Unit) bool {
-	oneShot := u.Kind == unit.Capsule || u.Kind == unit.AU
+	c, is := u.Definition.(*capsule.Capsule)
+	oneShot := u.Kind == unit.Capsule || u.Kind == unit.AU || u.Kind == unit.Agent && is && !c.Talks()
 	return oneShot && f.secretsTravel(u) && u.Policy.Isolation == "" && !f.opts.Stays(u.Name)
 }
 
@@ -167,8 +169,8 @@ func (f *Feature) Admit(u *unit.Unit) error {
 	}
 	return fault.New(fault.Unsupported, "%q runs at the server itself alone, which has no containers "+
 		"(local_sandboxes: false)", u.Name).
-		WithHint("set local_sandboxes: true; workers take capsules and Agentic Units, of those with secrets " +
-			"the units whose secrets are in worker.NAME.secrets")
+		WithHint("set local_sandboxes: true; workers take capsules, Agentic Units and agents without a dialog, " +
+			"of those with secrets the ones whose secrets are in worker.NAME.secrets")
 }
 
 // Place implements feature.Placer.
@@ -188,7 +190,7 @@ func (f *Feature) Place(r *run.Run) (needs []string, prefers func(machine string
 
 // travels reports whether a run can go on at a worker.
 func (f *Feature) travels(r *run.Run) bool {
-	return f.goes(r.Unit) && !r.Project && r.Session == nil && r.Extra == nil && r.Start.Dir == ""
+	return f.goes(r.Unit) && r.Session == nil && r.Extra == nil
 }
 
 // preference ranks machines for a run: where its unit's image is, then where its caller is.

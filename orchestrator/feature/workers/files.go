@@ -129,6 +129,11 @@ func (x *execution) take(ctx context.Context, l *lease, told wire.Ended) (run.Re
 		x.run.Warn("%s", run.Bounded(warning, run.MaxMessage))
 	}
 	x.f.registry.find(l.Worker).drop("cancel/" + l.ID)
+	if told.Changes {
+		if findings, err := x.takeChanges(l); err != nil || len(findings) > 0 {
+			return untrue(findings...), err
+		}
+	}
 	if told.State == api.Failed && ctx.Err() != nil && !letGo(ctx) { // it may have failed because its calls were ended
 		return run.Stopped(told.ExitCode, context.Cause(ctx)), nil
 	}
@@ -351,12 +356,16 @@ func (l *lease) transferOf(id string) *transfer {
 
 // receive unpacks files that a worker was asked for. What isn't one of them is refused.
 func (t *transfer) receive(from io.Reader) error {
-	root, err := os.OpenRoot(t.dir)
+	return unpackInto(t.dir, from, t.maxBytes, func(name string) bool { return slices.Contains(t.names, name) })
+}
+
+// unpackInto unpacks a worker's tar into a directory: files that are wanted, of so many bytes at most.
+func unpackInto(dir string, from io.Reader, left int64, wanted func(name string) bool) error {
+	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return run.StorageFault(err)
 	}
 	defer func() { _ = root.Close() }() // holds no data
-	left := t.maxBytes
 	for archive := tar.NewReader(from); ; {
 		head, err := archive.Next()
 		if errors.Is(err, io.EOF) {
@@ -365,7 +374,7 @@ func (t *transfer) receive(from io.Reader) error {
 		if err != nil {
 			return fault.Wrap(fault.BadRequest, err, "the files can't be read")
 		}
-		if !slices.Contains(t.names, head.Name) {
+		if !wanted(head.Name) {
 			return fault.New(fault.BadRequest, "a file came that nobody asked for")
 		}
 		if left -= head.Size; left < 0 {

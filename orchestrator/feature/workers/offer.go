@@ -146,11 +146,12 @@ func (f *Feature) assignment(l *lease) wire.Assignment {
 	a := wire.Assignment{
 		Lease: l.ID, Run: r.ID, Root: r.Lineage.Root, Parent: r.Lineage.Parent, Attempt: l.Attempt,
 		Path: r.Lineage.Path, Grants: r.Grants, Limits: r.Limits, Input: r.Input.Payload.JSON(),
-		Files: filesIn(r.InputDir()),
+		Files: filesIn(r.InputDir()), Start: r.Start, Project: r.Project,
 		Unit: wire.Of{
 			Name: u.Name, Version: u.Version, Upload: u.Source == unit.FromUpload, Network: u.Policy.Network,
-			Writable: u.Policy.Writable, Isolation: u.Policy.Isolation, Env: u.Policy.Env, Models: u.Policy.Models,
-			Upstreams: u.Policy.Upstreams, Secrets: u.Policy.Secrets, Warm: u.Policy.Warm, Reuse: u.Policy.Reuse,
+			ReadWrite: u.Policy.ReadWrite, Writable: u.Policy.Writable, Isolation: u.Policy.Isolation,
+			Env: u.Policy.Env, Models: u.Policy.Models, Upstreams: u.Policy.Upstreams, Secrets: u.Policy.Secrets,
+			Warm: u.Policy.Warm, Reuse: u.Policy.Reuse,
 			BuildNetwork: u.Policy.Bounds.NetworkOfBuilds(), NoFetch: u.Policy.Bounds.NoFetch,
 			ImageBytes: u.Policy.Bounds.ImageBytes, Egress: u.Policy.Egress.Strings(),
 			EgressBounded: u.Policy.Bounds.Egress != nil, EgressCap: u.Policy.Bounds.Egress.Strings(),

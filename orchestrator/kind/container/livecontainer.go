@@ -151,11 +151,10 @@ const idleTime = 30 * time.Minute
 // talker returns the configuration of a unit with sessions, or whose runs are one turn of a
 // dialog; nil of another one.
 func talker(u *unit.Unit) *agent.Config {
-	c, ok := u.Definition.(*capsule.Capsule)
-	if !ok || c.Wrapped == nil || c.Wrapped.Mode != agent.Interactive && c.Wrapped.Input != agent.JSONRPC {
-		return nil
+	if c, ok := u.Definition.(*capsule.Capsule); ok && c.Talks() {
+		return c.Wrapped
 	}
-	return c.Wrapped
+	return nil
 }
 
 // resumes reports whether a session goes on in a new container. Without a protocol each turn has

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/capsule"
 	"github.com/agent-on-demand/aod/handoff"
 	"github.com/agent-on-demand/aod/runtime"
 )
@@ -45,6 +46,8 @@ const (
 	End       = "end"       // POST: an Ended
 	Gone      = "gone"      // POST: nothing of the run is left at the worker
 	API       = "api"       // what the program asks, below it as the capsule API has it
+	Project   = "project"   // GET: the run's project as a tar
+	Changes   = "changes"   // PUT: a tar of what the attempt has changed of it
 	Transfers = "transfers" // PUT a tar of files that were asked for, POST what became of an order
 	Incoming  = "incoming"  // GET, with the name of a file that a callee returned
 )
@@ -190,6 +193,9 @@ type Assignment struct {
 	Limits runtime.Limits  `json:"limits"`
 	Input  json.RawMessage `json:"input"`
 	Files  []api.File      `json:"files,omitempty"` // of the input
+	// Start is what the caller of a wrapped agent has said to its program.
+	Start   capsule.AgentStart `json:"start,omitzero"`
+	Project bool               `json:"project,omitempty"` // it works on one
 	// Left is how long the caller of the run still has when this is sent; 0: it has no end.
 	Left time.Duration `json:"left,omitempty"`
 }
@@ -201,6 +207,7 @@ type Of struct {
 	Upload  bool   `json:"upload,omitempty"`
 
 	Network   string            `json:"network"`
+	ReadWrite bool              `json:"read_write,omitempty"`
 	Writable  bool              `json:"writable,omitempty"`
 	Isolation string            `json:"isolation,omitempty"`
 	Env       map[string]string `json:"env,omitempty"`
@@ -257,8 +264,17 @@ type Progress struct {
 	Usage     *api.Usage     `json:"usage,omitempty"`
 	Log       api.LogStats   `json:"log"`
 	// Egress are the hosts that the run reached at this worker.
-	Egress   []api.EgressRow `json:"egress,omitempty"`
-	Warnings []string        `json:"warnings,omitempty"` // all of the attempt
+	Egress []api.EgressRow `json:"egress,omitempty"`
+	// Agent is what a wrapped agent has told of itself.
+	Agent    Agent    `json:"agent,omitzero"`
+	Warnings []string `json:"warnings,omitempty"` // all of the attempt
+}
+
+// Agent is what a wrapped agent has told of itself, as api.Record has it.
+type Agent struct {
+	Session string          `json:"session,omitempty"`
+	Usage   json.RawMessage `json:"usage,omitempty"`
+	CostUSD json.Number     `json:"cost_usd,omitempty"`
 }
 
 // Ended is how an attempt ended. Its files are at the server before it is told.
@@ -271,6 +287,8 @@ type Ended struct {
 	Output   json.RawMessage `json:"output,omitempty"`
 	Files    []api.File      `json:"files,omitempty"`
 	Lines    int64           `json:"lines"` // of the log, all told
+	// Changes says that the attempt has told what it made of its project.
+	Changes bool `json:"changes,omitempty"`
 	// Shares says that the container may serve the next run of its unit, when it is told that nothing of this one is
 	// left.
 	Shares bool `json:"shares,omitempty"`

@@ -1,0 +1,100 @@
+package workers
+
+import (
+	"errors"
+	"io"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/internal/safefs"
+	"github.com/agent-on-demand/aod/internal/workspace"
+	"github.com/agent-on-demand/aod/orchestrator/run"
+)
+
+// changesDir is where what an attempt made of its project comes in.
+func (l *lease) changesDir() string { return filepath.Join(l.dir(), "changes") }
+
+// putChanges takes what an attempt made of its project. What came before is replaced.
+func (l *lease) putChanges(from io.Reader) error {
+	l.uploading.Lock()
+	defer l.uploading.Unlock()
+	err := errors.Join(safefs.RemoveTree(l.changesDir()), os.MkdirAll(l.changesDir(), 0o700))
+	if err != nil {
+		return run.StorageFault(err)
+	}
+	// a patch has both sides of a change
+	most := 4*l.run.Limits.OutputBytes + workspace.MaxChangesBytes
+	return unpackInto(l.changesDir(), from, most, func(name string) bool {
+		dir, _, _ := strings.Cut(name, "/")
+		return name == workspace.ChangesName || name == workspace.PatchName || dir == workspace.ContentsName
+	})
+}
+
+// takeChanges moves what came to where the run has it, if it is what it has to be. Findings say why it isn't.
+func (x *execution) takeChanges(l *lease) ([]fault.Finding, error) {
+	from := l.changesDir()
+	if _, err := os.Lstat(from); errors.Is(err, os.ErrNotExist) {
+		from = x.run.ChangesDir() // an earlier process has moved it
+	}
+	found, err := readChanges(from)
+	if err != nil {
+		return []fault.Finding{{Message: fault.Public(err).Msg}}, nil
+	}
+	if from != x.run.ChangesDir() {
+		if err := errors.Join(safefs.RemoveTree(x.run.ChangesDir()), os.Rename(from, x.run.ChangesDir())); err != nil {
+			return nil, run.StorageFault(err)
+		}
+	}
+	counts := api.ChangeCounts{Files: len(found.Changes), Partial: found.Partial}
+	for _, c := range found.Changes {
+		counts.Bytes += c.Size
+	}
+	x.run.Record.Changes = &counts
+	return nil, nil
+}
+
+// readChanges reads what is in a directory of changes, and holds the contents against it.
+func readChanges(dir string) (api.Changes, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return api.Changes{}, err
+	}
+	defer func() { _ = root.Close() }() // read only
+	list, info, err := safefs.OpenRegular(root, workspace.ChangesName)
+	if err != nil {
+		return api.Changes{}, err
+	}
+	defer func() { _ = list.Close() }() // read only
+	if info.Size() > workspace.MaxChangesBytes {
+		return api.Changes{}, fault.New(fault.TooLarge, "the list of changes is too long")
+	}
+	raw, err := io.ReadAll(list)
+	if err != nil {
+		return api.Changes{}, err
+	}
+	found, err := workspace.ReadChanges(raw)
+	for _, c := range found.Changes {
+		if err == nil && c.Op != api.OpDelete {
+			err = checkContent(root, c)
+		}
+	}
+	return found, err
+}
+
+// checkContent holds the new content of a file against its change.
+func checkContent(root *os.Root, c api.Change) error {
+	content, _, err := safefs.OpenRegular(root, path.Join(workspace.ContentsName, c.Path))
+	if err != nil {
+		return err
+	}
+	defer func() { _ = content.Close() }() // read only
+	size, sum, err := safefs.Digest(content)
+	if err == nil && (size != c.Size || sum != c.After) {
+		err = fault.New(fault.Input, "a change hasn't the content that it says")
+	}
+	return err
+}
