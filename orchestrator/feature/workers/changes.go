@@ -22,7 +22,10 @@ func (l *lease) changesDir() string { return filepath.Join(l.dir(), "changes") }
 func (l *lease) putChanges(from io.Reader) error {
 	l.uploading.Lock()
 	defer l.uploading.Unlock()
-	err := errors.Join(safefs.RemoveTree(l.changesDir()), os.MkdirAll(l.changesDir(), 0o700))
+	err := safefs.RemoveTree(l.changesDir())
+	if err == nil {
+		err = os.MkdirAll(l.changesDir(), 0o700) //nolint:gosec // the lease's own, not the request's
+	}
 	if err != nil {
 		return run.StorageFault(err)
 	}
