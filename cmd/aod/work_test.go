@@ -16,6 +16,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -263,6 +264,7 @@ type far struct {
 	data   string
 	slots  int
 	engine memoryEngine
+	gate   atomic.Pointer[chan struct{}] // builds wait for it; nil: for nothing
 	road   *road
 	stop   context.CancelFunc
 	ended  chan struct{}
@@ -281,6 +283,15 @@ func (f *fleet) workerIn(data, name string, slots int, flags ...string) *far {
 	f.t.Helper()
 	w := &far{fleet: f, name: name, data: data, slots: slots, road: newRoad(f.t, f.url()), flags: flags}
 	w.engine.Fake = enginetest.NewFake(enginetest.WithInit(f.programs.run))
+	w.engine.Hook = func(ctx context.Context, method string) error {
+		if gate := w.gate.Load(); gate != nil && method == "Build" {
+			select {
+			case <-*gate:
+			case <-ctx.Done():
+			}
+		}
+		return nil
+	}
 	w.engine.AddImage(runtime.Image{
 		ID: "sha256:base", Tags: []string{dockertest.Image, "aod/base"}, Cmd: []string{"bash"}, OS: "linux", Arch: "amd64",
 	})

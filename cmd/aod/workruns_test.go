@@ -261,6 +261,18 @@ func TestAWorkerRemovesImagesThatNobodyNeeds(t *testing.T) {
 	}
 }
 
+// For what a run waits at its worker is seen at the server.
+func TestARunAtAWorkerWaitsForItsImage(t *testing.T) {
+	f := newFleet(t, "1m")
+	w := f.worker("big", 1)
+	gate := make(chan struct{})
+	w.gate.Store(&gate)
+	id := f.job(jobOrders{Mark: "a"})
+	f.until(id, "waits for its image", func(r api.Record) bool { return r.Waiting != nil && r.Waiting.Reason == "image" })
+	close(gate)
+	f.succeeded(id)
+}
+
 func TestARunAtAWorkerIsCancelled(t *testing.T) {
 	f := newFleet(t, "1m")
 	f.worker("big", 2)

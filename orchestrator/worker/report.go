@@ -24,6 +24,7 @@ type reporter struct {
 	hosts   []api.EgressEvent // that the program reached for the first time
 	runs    *wire.Progress    // since when the program runs; nil: it doesn't yet
 	asks    bool              // what the server has got from an earlier process isn't known
+	waits   *api.Waiting      // for what the run waits, as the server was told
 	telling sync.Mutex
 }
 
@@ -93,9 +94,12 @@ func (r *reporter) gather(ctx context.Context) {
 
 // run tells what there is until ctx ends.
 func (r *reporter) run(ctx context.Context) {
+	look := time.NewTicker(time.Second)
+	defer look.Stop()
 	for {
 		select {
 		case <-r.urgent:
+		case <-look.C: // whether it waits for something
 		case <-r.news:
 			r.gather(ctx)
 		case <-ctx.Done():
@@ -132,12 +136,12 @@ func (r *reporter) flushOnce(ctx context.Context) (more bool, err error) {
 		return false, err
 	}
 	r.mu.Lock()
-	told := wire.Reported{Builds: r.builds, Egress: r.hosts, Running: r.runs}
+	told := wire.Reported{Builds: r.builds, Egress: r.hosts, Running: r.runs, Waits: h.run.WaitsFor()}
 	asks := r.asks
 	if !asks {
 		told.Line, told.Lines = first, some
 	}
-	nothing := len(some)+len(r.builds)+len(r.hosts) == 0 && r.runs == nil
+	nothing := len(some)+len(r.builds)+len(r.hosts) == 0 && r.runs == nil && told.Waits == r.waits
 	r.mu.Unlock()
 	if nothing {
 		return false, nil
@@ -151,7 +155,7 @@ func (r *reporter) flushOnce(ctx context.Context) (more bool, err error) {
 	if r.runs == told.Running {
 		r.runs = nil
 	}
-	r.asks = false
+	r.asks, r.waits = false, told.Waits
 	r.mu.Unlock()
 	if asks {
 		return true, h.lines.skipTo(answer.Lines)

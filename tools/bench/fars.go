@@ -220,7 +220,7 @@ func (s *server) idle(ctx context.Context, name string) error {
 		return err
 	}
 	r.Header.Set("Authorization", "Bearer "+own.token)
-	response, err := s.client.Do(r)
+	response, err := s.client.Do(r) //nolint:bodyclose // it is read to its end beside, and closed then
 	if err != nil {
 		return err
 	}
