@@ -17,8 +17,9 @@ const (
 type Worker struct {
 	Name        string      `json:"name"`
 	State       WorkerState `json:"state"`
-	Drained     bool        `json:"drained,omitempty"` // it takes nothing new
-	Version     string      `json:"version,omitempty"` // of its program
+	Drained     bool        `json:"drained,omitempty"`   // it takes nothing new
+	DiskFull    bool        `json:"disk_full,omitempty"` // likewise, until it has room again
+	Version     string      `json:"version,omitempty"`   // of its program
 	Slots       int         `json:"slots,omitempty"`
 	Running     int         `json:"running"`
 	MemoryBytes int64       `json:"memory_bytes,omitempty"`

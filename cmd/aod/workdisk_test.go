@@ -3,6 +3,7 @@
 package main
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/agent-on-demand/aod/api"
@@ -23,6 +24,9 @@ func TestTheDiskOfAWorkerIsFull(t *testing.T) {
 		r, err := f.client.Runs.Get(t.Context(), late)
 		return err == nil && r.Waiting != nil && r.Waiting.Reason == "machine"
 	})
+	if said, _ := f.command("worker", "ls", "--server", f.client.Server()); !strings.Contains(said, "connected, disk full") {
+		t.Error(said)
+	}
 	d.empty()
 	f.succeeded(late)
 	if r := f.await(going); r.Outcome != api.Success { // by another attempt, where the result had no room

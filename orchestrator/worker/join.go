@@ -99,7 +99,7 @@ func Reach(ctx context.Context, home string) (Membership, error) {
 	if err != nil {
 		return m, err
 	}
-	return m, own.get(ctx, wire.Units, nil)
+	return m, own.call(ctx, wire.Units, wire.Used{}, nil)
 }
 
 func keepMembership(home string, m Membership) error {

@@ -256,12 +256,19 @@ func (w *Worker) prune(ctx context.Context) error {
 
 // unitsInUse returns the units that are here of those that the server uses, and those of runs here.
 func (w *Worker) unitsInUse(ctx context.Context) ([]*unit.Unit, error) {
-	var listed wire.Used
-	if err := w.link.get(ctx, wire.Units, &listed); err != nil {
+	var here, inUse wire.Used
+	_, err := w.units.Prune(ctx, func(name, version string) bool {
+		here.Units = append(here.Units, name+"@"+version)
+		return true
+	})
+	if err == nil {
+		err = w.link.call(ctx, wire.Units, here, &inUse)
+	}
+	if err != nil {
 		return nil, err
 	}
 	used := w.underwayUnits()
-	for _, one := range listed.Units {
+	for _, one := range inUse.Units {
 		name, version, _ := strings.Cut(one, "@")
 		if u, err := w.units.Version(ctx, name, version); err == nil {
 			used = append(used, u)

@@ -128,6 +128,9 @@ func stateText(w api.Worker, now time.Time) string {
 	case w.State == api.WorkerInvited && w.ExpiresAt != nil:
 		text += " for " + ui.Age(w.ExpiresAt.Sub(now))
 	}
+	if w.DiskFull {
+		text += ", disk full"
+	}
 	if w.Drained {
 		text += ", drained"
 	}

@@ -18,6 +18,9 @@ import (
 // changesDir is where what an attempt made of its project comes in.
 func (l *lease) changesDir() string { return filepath.Join(l.dir(), "changes") }
 
+// mostChanged is how many files may come of changes: as many as are looked at in a project.
+const mostChanged = 250_000
+
 // putChanges takes what an attempt made of its project. What came before is replaced.
 func (l *lease) putChanges(from io.Reader) error {
 	l.uploading.Lock()
@@ -31,7 +34,11 @@ func (l *lease) putChanges(from io.Reader) error {
 	}
 	// a patch has both sides of a change
 	most := 4*l.run.Limits.OutputBytes + workspace.MaxChangesBytes
+	files := 0
 	return unpackInto(l.changesDir(), from, most, func(name string) bool {
+		if files++; files > mostChanged {
+			return false
+		}
 		dir, _, _ := strings.Cut(name, "/")
 		return name == workspace.ChangesName || name == workspace.PatchName || dir == workspace.ContentsName
 	})
@@ -43,7 +50,9 @@ func (x *execution) takeChanges(l *lease) ([]fault.Finding, error) {
 	if _, err := os.Lstat(from); errors.Is(err, os.ErrNotExist) {
 		from = x.run.ChangesDir() // an earlier process has moved it
 	}
+	x.f.listing.Lock() // a list of changes is large
 	found, err := readChanges(from)
+	x.f.listing.Unlock()
 	if err != nil {
 		return []fault.Finding{{Message: fault.Public(err).Msg}}, nil
 	}

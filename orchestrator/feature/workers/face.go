@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -35,7 +36,7 @@ func (f *Feature) Handler() http.Handler {
 		"POST " + wire.Orders: h.orders,
 		"POST " + wire.Renew:  h.renew,
 		"POST " + wire.Accept: h.acceptance,
-		"GET " + wire.Units:   h.used,
+		"POST " + wire.Units:  h.used,
 	} {
 		mux.Handle(pattern, answering(func(w http.ResponseWriter, r *http.Request) error {
 			name := access.GrantOf(r.Context()).Name
@@ -297,17 +298,21 @@ func (h face) secrets(w http.ResponseWriter, _ *http.Request, l *lease) error {
 	return reply(w, plain)
 }
 
-// used answers with the versions of units that are in use: workers remove the images of others.
+// used answers which versions of units are in use of those that a worker has: it removes the images of others.
 func (h face) used(w http.ResponseWriter, r *http.Request, _ string) error {
+	var asked wire.Used
+	if err := read(r, wire.MaxMessage, &asked); err != nil {
+		return err
+	}
 	all, err := h.process.InUse(r.Context())
 	if err != nil {
 		return err
 	}
-	answer := wire.Used{Units: []string{}}
+	used := map[string]bool{}
 	for _, u := range all {
-		answer.Units = append(answer.Units, u.Name+"@"+u.Version)
+		used[u.Name+"@"+u.Version] = true
 	}
-	return reply(w, answer)
+	return reply(w, wire.Used{Units: slices.DeleteFunc(asked.Units, func(one string) bool { return !used[one] })})
 }
 
 func (h face) project(w http.ResponseWriter, _ *http.Request, l *lease) error {

@@ -22,6 +22,7 @@ import (
 	"errors"
 	"log/slog"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -63,6 +64,7 @@ type Feature struct {
 	ready    atomic.Bool // the runs of an earlier process are known
 
 	lostAttempts atomic.Int64 // whose worker was lost
+	listing      sync.Mutex   // a list of changes is in memory
 }
 
 // New returns a Feature that knows nobody yet.

@@ -321,6 +321,7 @@ func (f *Feature) shown(token access.Token) api.Worker {
 	told.State = stateOf[g.presenceOf(w)]
 	told.Drained, told.Version, told.Slots, told.MemoryBytes = w.drained, w.about.Version, w.about.Slots,
 		w.about.MemoryBytes
+	told.DiskFull = w.about.Closed
 	told.Labels, told.SeenAt = w.about.Labels, api.TimeOrNil(w.seen.UTC())
 	told.Running = f.process.Machines.Running(w.name)
 	return told

@@ -33,7 +33,7 @@ const (
 	Renew  = Root + "renew"
 	Accept = Root + "accept"
 	Leases = Root + "leases/"
-	Units  = Root + "units" // GET: Used, the versions of units that are in use
+	Units  = Root + "units" // POST versions of units that the worker has: Used, those that are in use
 )
 
 // The parts of a lease's address. Those with a name below are followed by it.
@@ -117,7 +117,7 @@ type Hello struct {
 	Held
 }
 
-// Used answers what is in use.
+// Used asks which versions of units are in use, and has those in its answer: a worker hears of no others.
 type Used struct {
 	Units []string `json:"units"` // versions of units, as name@version
 }
