@@ -147,7 +147,7 @@ func (l *loop) checkMemory(j *job) error {
 	}
 	rule := "the setting memory"
 	if l.opts.MemoryBytes == 0 {
-		rule = "80 % of the memory of the machine that has the most"
+		rule = "80 % of the machine's memory"
 	}
 	return fault.New(fault.Forbidden, "a run of %q may take %s of memory, and all runs together %s (%s)",
 		j.Record.Unit, quantity.SizeText(needs), quantity.SizeText(total), rule).

@@ -74,6 +74,7 @@ var namers = map[string][]named{
 	"get /v1/audit":              {{query: "object={run}"}, {query: "object={unit}"}, {query: "object={schedule}"}},
 	"get /v1/tokens":             nil,
 	"post /v1/tokens":            nil, // a name is taken, whoever has it
+	"get /v1/demand":             nil,
 	"get /v1/workers":            nil,
 	"post /v1/workers":           nil, // see TestWorkersAreTheWholeServers of package httpapi
 	"get /v1/login":              nil,

@@ -13,6 +13,7 @@ import (
 	"github.com/agent-on-demand/aod/internal/access"
 
 	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/orchestrator"
 	"github.com/agent-on-demand/aod/orchestrator/feature/schedules"
 	"github.com/agent-on-demand/aod/orchestrator/servicetest"
@@ -112,12 +113,15 @@ func dueScene(testing.TB) *scene {
 	s.begin = func(h *servicetest.Harness) {
 		of, _ := orchestrator.FeatureOf[*schedules.Scheduler](h.Service)
 		for n, name := range names {
-			soon := time.Now().Add(time.Duration(1+n) * 200 * time.Millisecond).UTC()
 			spec := api.ScheduleSpec{
 				Unit: "worker", Input: servicetest.JSON(servicetest.Orders{Mark: name}), Missed: api.MissedAll,
-				At: soon.Format(time.RFC3339Nano),
 			}
-			if _, _, err := of.Put(access.WithServer(context.Background()), name, spec, nil); err != nil {
+			err := error(fault.New(fault.Input, "it has no time yet"))
+			for soon := 200 * time.Millisecond; fault.Is(err, fault.Input) && soon < time.Minute; soon *= 2 { // else it is over
+				spec.At = time.Now().Add(time.Duration(1+n) * soon).UTC().Format(time.RFC3339Nano)
+				_, _, err = of.Put(access.WithServer(context.Background()), name, spec, nil)
+			}
+			if err != nil {
 				h.Fatal(err)
 			}
 		}

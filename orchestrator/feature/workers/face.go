@@ -190,11 +190,11 @@ func (h face) orders(w http.ResponseWriter, r *http.Request, name string) error 
 func (h face) welcome(hello wire.Hello) error {
 	if hello.Protocol > wire.Protocol {
 		return fault.New(fault.Unsupported, "the worker is newer than this server").
-			WithHint("update aod at the server before its workers")
+			WithHint("update the server before its workers")
 	}
 	if hello.Protocol < wire.Protocol-1 {
 		return fault.New(fault.Unsupported, "the worker is too old for this server").
-			WithHint("update aod on its machine; what runs there goes on")
+			WithHint("update the program on its machine; what runs there goes on")
 	}
 	if hello.Home != h.process.Home.Owner {
 		return fault.New(fault.Forbidden, "the worker has joined another server than this one").
