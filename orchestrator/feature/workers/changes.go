@@ -3,6 +3,7 @@ package workers
 import (
 	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -53,8 +54,12 @@ func (x *execution) takeChanges(l *lease) ([]fault.Finding, error) {
 	x.f.listing.Lock() // a list of changes is large
 	found, err := readChanges(from)
 	x.f.listing.Unlock()
-	if err != nil {
+	switch kind := fault.KindOf(err); {
+	case err == nil:
+	case kind == fault.Input || kind == fault.TooLarge:
 		return []fault.Finding{{Message: fault.Public(err).Msg}}, nil
+	default:
+		return nil, run.StorageFault(err)
 	}
 	if from != x.run.ChangesDir() {
 		if err := errors.Join(safefs.RemoveTree(x.run.ChangesDir()), os.Rename(from, x.run.ChangesDir())); err != nil {
@@ -72,11 +77,14 @@ func (x *execution) takeChanges(l *lease) ([]fault.Finding, error) {
 // readChanges reads what is in a directory of changes, and holds the contents against it.
 func readChanges(dir string) (api.Changes, error) {
 	root, err := os.OpenRoot(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return api.Changes{}, fault.Wrap(fault.Input, err, "the changes haven't come")
+	}
 	if err != nil {
 		return api.Changes{}, err
 	}
 	defer func() { _ = root.Close() }() // read only
-	list, info, err := safefs.OpenRegular(root, workspace.ChangesName)
+	list, info, err := openIn(root, workspace.ChangesName)
 	if err != nil {
 		return api.Changes{}, err
 	}
@@ -97,9 +105,19 @@ func readChanges(dir string) (api.Changes, error) {
 	return found, err
 }
 
+// openIn opens a file of a directory of changes.
+func openIn(root *os.Root, name string) (*os.File, fs.FileInfo, error) {
+	file, info, err := safefs.OpenRegular(root, name)
+	var special *safefs.Irregular
+	if errors.Is(err, fs.ErrNotExist) || errors.As(err, &special) {
+		err = fault.Wrap(fault.Input, err, "a file of the changes is missing, or is none")
+	}
+	return file, info, err
+}
+
 // checkContent holds the new content of a file against its change.
 func checkContent(root *os.Root, c api.Change) error {
-	content, _, err := safefs.OpenRegular(root, path.Join(workspace.ContentsName, c.Path))
+	content, _, err := openIn(root, path.Join(workspace.ContentsName, c.Path))
 	if err != nil {
 		return err
 	}

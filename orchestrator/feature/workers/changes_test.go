@@ -20,14 +20,14 @@ func TestChangesAreWhatTheySay(t *testing.T) {
 		"another content": {func(dir string) error {
 			return os.WriteFile(filepath.Join(dir, workspace.ContentsName, "new"), []byte("other"), 0o600)
 		}, "hasn't the content"},
-		"no content":           {func(dir string) error { return os.Remove(filepath.Join(dir, workspace.ContentsName, "new")) }, "no such file"},
-		"a link for a content": {linked, "symbolic link"},
+		"no content":           {func(dir string) error { return os.Remove(filepath.Join(dir, workspace.ContentsName, "new")) }, "missing, or is none"},
+		"a link for a content": {linked, "missing, or is none"},
 		"a way out": {func(dir string) error {
 			return replaced(filepath.Join(dir, workspace.ChangesName), `"path":"new"`, `"path":"../new"`)
 		}, "a change is refused"},
-		"no list":      {func(dir string) error { return os.Remove(filepath.Join(dir, workspace.ChangesName)) }, "no such file"},
+		"no list":      {func(dir string) error { return os.Remove(filepath.Join(dir, workspace.ChangesName)) }, "missing, or is none"},
 		"half a list":  {func(dir string) error { return os.Truncate(filepath.Join(dir, workspace.ChangesName), 20) }, "can't be read"},
-		"nothing sent": {os.RemoveAll, "no such file"},
+		"nothing sent": {os.RemoveAll, "haven't come"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

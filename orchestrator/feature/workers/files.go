@@ -129,7 +129,7 @@ func (x *execution) take(ctx context.Context, l *lease, told wire.Ended) (run.Re
 		x.run.Warn("%s", run.Bounded(warning, run.MaxMessage))
 	}
 	x.f.registry.find(l.Worker).drop("cancel/" + l.ID)
-	if told.Changes {
+	if told.Changes && x.run.Project {
 		if findings, err := x.takeChanges(l); err != nil || len(findings) > 0 {
 			return untrue(findings...), err
 		}
