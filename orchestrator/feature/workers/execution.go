@@ -209,7 +209,8 @@ func (x *execution) note(p wire.Progress) {
 	r.Timings.Build, r.Timings.Create, r.Timings.Start = p.Timings.Build, p.Timings.Create, p.Timings.Start
 	r.Timings.Run, r.Timings.Collect = p.Timings.Run, p.Timings.Collect
 	r.Usage, r.Log = p.Usage, p.Log
-	r.AgentSession, r.AgentUsage, r.CostUSD = run.Bounded(p.Agent.Session, run.MaxMessage), p.Agent.Usage, p.Agent.CostUSD
+	r.AgentSession = run.Bounded(p.Agent.Session, run.MaxMessage)
+	r.AgentUsage, r.CostUSD = p.Agent.Usage, p.Agent.CostUSD
 	if len(r.AgentUsage)+len(r.CostUSD) > run.MaxMessage {
 		r.AgentUsage, r.CostUSD = nil, ""
 	}
