@@ -71,3 +71,12 @@ type ChangeCounts struct {
 	Bytes   int64 `json:"bytes"` // of the new contents
 	Partial bool  `json:"partial,omitempty"`
 }
+
+// Counts returns what a record has of the changes.
+func (c Changes) Counts() *ChangeCounts {
+	counts := &ChangeCounts{Files: len(c.Changes), Partial: c.Partial}
+	for _, change := range c.Changes {
+		counts.Bytes += change.Size
+	}
+	return counts
+}

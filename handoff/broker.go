@@ -151,18 +151,15 @@ func (b *Broker) Deliver(ctx context.Context, id string, files []Output) ([]Plac
 
 // OpenOutput opens a file that the caller has written to /io/output.
 func (b *Broker) OpenOutput(ctx context.Context, name string) (File, error) {
-	dir, leave, err := b.output(ctx, name)
+	if b.caller.Transfer == nil && b.caller.Output == "" {
+		return File{}, fault.New(fault.Unsupported, "this run has no directory %s", contract.StageOutput).
+			WithHint("send text or data")
+	}
+	root, leave, err := b.outgoing.openStage(ctx, contract.StageOutput, b.caller.Output, name)
 	if err != nil {
 		return File{}, err
 	}
 	defer leave()
-	root, err := openDir(dir)
-	if err != nil {
-		return File{}, fault.Wrap(fault.Input, withoutName(err), "the directory %s is not as it was made",
-			contract.StageOutput).
-			WithHint("leave the directories of /io where they are")
-	}
-	defer func() { _ = root.Close() }() // holds no data
 	file, err := openFile(root, name, name, stage{contract.StageOutput, "write", "first", "artifact"})
 	if most := b.outgoing.maxBytes; err == nil && b.caller.Transfer != nil && file.Size > most {
 		_ = file.Open.Close() // read only
@@ -170,18 +167,6 @@ func (b *Broker) OpenOutput(ctx context.Context, name string) (File, error) {
 			WithHint("leave it in %s: it is a file of the result", contract.StageOutput)
 	}
 	return file, err
-}
-
-// output returns a directory of this host that has a file of the caller's output. Whoever calls it calls leave.
-func (b *Broker) output(ctx context.Context, name string) (dir string, leave func(), err error) {
-	switch {
-	case b.caller.Transfer != nil:
-		return b.caller.Transfer.Fetch(ctx, string(contract.StageOutput), []string{name}, b.outgoing.maxBytes)
-	case b.caller.Output == "":
-		return "", nil, fault.New(fault.Unsupported, "this run has no directory %s", contract.StageOutput).
-			WithHint("send text or data")
-	}
-	return b.caller.Output, func() {}, nil
 }
 
 // AllRefused returns how many calls the caller asked for, and why the last of them was

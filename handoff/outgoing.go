@@ -60,16 +60,23 @@ func (o outgoing) root(ctx context.Context, a attachments) (root *os.Root, leave
 	if len(names) == 0 || o.dir == "" {
 		return nil, func() {}, nil
 	}
-	dir, done := o.dir, func() {}
+	return o.openStage(ctx, contract.StageOutgoing, o.dir, names...)
+}
+
+// openStage opens a directory that the caller writes to. Where the caller is elsewhere, it has the files of some names
+// alone. leave closes it.
+func (o outgoing) openStage(
+	ctx context.Context, at contract.Stage, dir string, names ...string,
+) (root *os.Root, leave func(), err error) {
+	done := func() {}
 	if o.transfer != nil {
-		if dir, done, err = o.transfer.Fetch(ctx, string(contract.StageOutgoing), names, o.maxBytes); err != nil {
+		if dir, done, err = o.transfer.Fetch(ctx, string(at), names, o.maxBytes); err != nil {
 			return nil, nil, err
 		}
 	}
 	if root, err = openDir(dir); err != nil {
 		done()
-		return nil, nil, fault.Wrap(fault.Input, withoutName(err), "the directory %s is not as it was made",
-			contract.StageOutgoing).
+		return nil, nil, fault.Wrap(fault.Input, withoutName(err), "the directory %s is not as it was made", at).
 			WithHint("leave the directories of /io where they are")
 	}
 	return root, func() { _ = root.Close(); done() }, nil // read only

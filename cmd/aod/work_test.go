@@ -366,6 +366,15 @@ func (w *far) leave() {
 	<-w.ended
 }
 
+// again ends the worker's process, and starts the next one over a good road.
+func (w *far) again() {
+	w.fleet.t.Helper()
+	w.leave()
+	w.road.heals()
+	w.begin()
+	w.ready()
+}
+
 // end ends the worker for good. Nothing of it may be left.
 func (w *far) end() {
 	if !w.fleet.t.Failed() {

@@ -35,10 +35,7 @@ func TestAWorkerEndsBeforeItsAttemptBegins(t *testing.T) {
 	asked := w.road.dropped("/" + wire.Unit)
 	id := f.job(jobOrders{Mark: "a"})
 	testkit.Eventually(t, "it fetches the unit", func() bool { return asked.Load() > 0 })
-	w.leave()
-	w.road.heals()
-	w.begin()
-	w.ready()
+	w.again()
 	f.succeeded(id)
 }
 
@@ -74,10 +71,7 @@ func TestAProcessTellsWhatTheOneBeforeItCouldNot(t *testing.T) {
 	asked := w.road.dropped("/" + wire.Report)
 	id := f.job(jobOrders{Mark: "a", Calls: []string{"b"}})
 	testkit.Eventually(t, "it tells that the program runs", func() bool { return asked.Load() > 0 && f.begun("a") > 0 })
-	w.leave()
-	w.road.heals()
-	w.begin()
-	w.ready()
+	w.again()
 	f.succeeded(id)
 }
 

@@ -112,19 +112,15 @@ func (c carrier) fetchProject(ctx context.Context) error {
 	if _, err := os.Lstat(r.ManifestFile()); err == nil || !r.Project {
 		return nil
 	}
-	request, err := c.worker.link.request(ctx, http.MethodGet, leasePath(c.lease(), wire.Project), nil)
+	packed, err := c.open(ctx, wire.Project)
 	if err != nil {
 		return err
 	}
-	response, err := c.worker.link.do(c.worker.link.files, request)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = response.Body.Close() }() // it was read
+	defer func() { _ = packed.Close() }() // it was read
 	if err := errors.Join(safefs.RemoveTree(r.BaseDir()), os.MkdirAll(r.BaseDir(), 0o755)); err != nil {
 		return run.StorageFault(err)
 	}
-	source := &run.Source{Reader: response.Body}
+	source := &run.Source{Reader: packed}
 	manifest, err := workspace.Unpack(r.BaseDir(), source, workspace.Options{
 		Limits: workspace.Limits{Bytes: math.MaxInt64, Files: math.MaxInt32}, // the server has bounded it
 	})

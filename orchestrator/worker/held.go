@@ -265,7 +265,8 @@ func (h *held) prepare() error {
 func (h *held) fetch(ctx context.Context) error {
 	a, link := h.now().Assignment, h.worker.link
 	return link.repeat(ctx, "fetch", func() error {
-		u, err := h.worker.units.Take(ctx, a.Unit.Name, a.Unit.Version, h.openUnit)
+		u, err := h.worker.units.Take(ctx, a.Unit.Name, a.Unit.Version,
+			func(ctx context.Context) (io.ReadCloser, error) { return h.open(ctx, wire.Unit) })
 		if err != nil {
 			return err
 		}
@@ -283,10 +284,10 @@ func (h *held) fetch(ctx context.Context) error {
 	})
 }
 
-// openUnit returns the unit's files as the server packs them.
-func (h *held) openUnit(ctx context.Context) (io.ReadCloser, error) {
+// open returns files of the lease as the server packs them.
+func (h *held) open(ctx context.Context, part string) (io.ReadCloser, error) {
 	link := h.worker.link
-	r, err := link.request(ctx, http.MethodGet, leasePath(h.lease(), wire.Unit), nil)
+	r, err := link.request(ctx, http.MethodGet, leasePath(h.lease(), part), nil)
 	if err != nil {
 		return nil, err
 	}

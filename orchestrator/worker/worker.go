@@ -244,8 +244,10 @@ func (w *Worker) prune(ctx context.Context) error {
 		return err
 	}
 	versions, err := w.units.Prune(ctx, func(name, version string) bool {
-		return slices.ContainsFunc(slices.Concat(used, w.underwayUnits()), func(u *unit.Unit) bool {
-			return u.Name == name && u.Version == version
+		is := func(u *unit.Unit) bool { return u.Name == name && u.Version == version }
+		return slices.ContainsFunc(used, is) || slices.ContainsFunc(w.all(), func(h *held) bool {
+			a := h.now().Assignment
+			return a != nil && a.Unit.Name == name && a.Unit.Version == version
 		})
 	})
 	if removed+versions > 0 {

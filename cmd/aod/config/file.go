@@ -189,6 +189,12 @@ func (f *file) block(under string, rows []setting) reader {
 	return func(line int, n *yaml.Node) { f.object(under, line, n, f.readers(under, rows)) }
 }
 
+// fresh is block for settings that have no defaults yet.
+func (f *file) fresh(under string, rows []setting) reader {
+	setDefaults(rows)
+	return f.block(under, rows)
+}
+
 // policy reads the block "policy".
 func (f *file) policy(line int, n *yaml.Node) {
 	keys := f.readers("policy", f.config.Policy.settings())

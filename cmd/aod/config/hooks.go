@@ -49,8 +49,7 @@ func (f *file) hooks(line int, n *yaml.Node) {
 	for key, value := range f.named(hooksKey, line, n, checkHookName) {
 		at := join(hooksKey, key.Value)
 		var h HookConfig
-		setDefaults(h.settings())
-		f.object(at, key.Line, value, f.readers(at, h.settings()))
+		f.fresh(at, h.settings())(key.Line, value)
 		if h.Unit == "" || h.Secret == "" {
 			f.report(f.at(key.Line), named(at, "it needs a unit and a secret"), "write unit: NAME and secret: NAME")
 		}

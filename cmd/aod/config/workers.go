@@ -23,10 +23,8 @@ func (w *WorkerConfig) settings() []setting {
 // workers reads the settings of workers, by name.
 func (f *file) workers(line int, n *yaml.Node) {
 	for key, value := range f.named(workerKey, line, n, checkTokenName) {
-		at := join(workerKey, key.Value)
 		var w WorkerConfig
-		setDefaults(w.settings())
-		f.object(at, key.Line, value, f.readers(at, w.settings()))
+		f.fresh(join(workerKey, key.Value), w.settings())(key.Line, value)
 		f.config.Worker[key.Value] = w
 	}
 }

@@ -66,11 +66,7 @@ func (x *execution) takeChanges(l *lease) ([]fault.Finding, error) {
 			return nil, run.StorageFault(err)
 		}
 	}
-	counts := api.ChangeCounts{Files: len(found.Changes), Partial: found.Partial}
-	for _, c := range found.Changes {
-		counts.Bytes += c.Size
-	}
-	x.run.Record.Changes = &counts
+	x.run.Record.Changes = found.Counts()
 	return nil, nil
 }
 
@@ -84,15 +80,15 @@ func readChanges(dir string) (api.Changes, error) {
 		return api.Changes{}, err
 	}
 	defer func() { _ = root.Close() }() // read only
-	list, info, err := openIn(root, workspace.ChangesName)
+	list, err := openIn(root, workspace.ChangesName)
 	if err != nil {
 		return api.Changes{}, err
 	}
 	defer func() { _ = list.Close() }() // read only
-	if info.Size() > workspace.MaxChangesBytes {
-		return api.Changes{}, fault.New(fault.TooLarge, "the list of changes is too long")
+	raw, err := safefs.ReadAtMost(list, workspace.MaxChangesBytes)
+	if errors.Is(err, safefs.ErrTooLarge) {
+		return api.Changes{}, fault.Wrap(fault.TooLarge, err, "the list of changes is too long")
 	}
-	raw, err := io.ReadAll(list)
 	if err != nil {
 		return api.Changes{}, err
 	}
@@ -106,18 +102,18 @@ func readChanges(dir string) (api.Changes, error) {
 }
 
 // openIn opens a file of a directory of changes.
-func openIn(root *os.Root, name string) (*os.File, fs.FileInfo, error) {
-	file, info, err := safefs.OpenRegular(root, name)
+func openIn(root *os.Root, name string) (*os.File, error) {
+	file, _, err := safefs.OpenRegular(root, name)
 	var special *safefs.Irregular
 	if errors.Is(err, fs.ErrNotExist) || errors.As(err, &special) {
 		err = fault.Wrap(fault.Input, err, "a file of the changes is missing, or is none")
 	}
-	return file, info, err
+	return file, err
 }
 
 // checkContent holds the new content of a file against its change.
 func checkContent(root *os.Root, c api.Change) error {
-	content, _, err := openIn(root, path.Join(workspace.ContentsName, c.Path))
+	content, err := openIn(root, path.Join(workspace.ContentsName, c.Path))
 	if err != nil {
 		return err
 	}

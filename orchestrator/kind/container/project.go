@@ -131,11 +131,7 @@ func (p *project) takeChanges(
 	case err != nil:
 		return run.Result{}, run.StorageFault(err)
 	}
-	counts := api.ChangeCounts{Files: len(found.Changes), Partial: found.Partial}
-	for _, c := range found.Changes {
-		counts.Bytes += c.Size
-	}
-	p.run.Record.Changes = &counts
+	p.run.Record.Changes = found.Counts()
 	if len(found.Warnings) > 0 {
 		p.run.Warn("left out of the changes: %s", strings.Join(found.Warnings, "; "))
 	}
