@@ -108,15 +108,16 @@ func newLoop(opts Options) *loop {
 		Kinds: opts.Kinds, Slots: opts.Concurrency, Limits: opts.Limits, MaxTimeout: opts.MaxTimeout,
 		Retries: opts.Retries,
 	}
+	var ends func(run.Conversant) run.Conversant
 	for _, f := range opts.Features {
 		if placer, is := f.(feature.Placer); is {
-			l.placer = placer
+			l.placer, ends = placer, placer.Conversant
 		}
 	}
 	l.rules.Set(units.Given{Settings: opts.Units, Bounds: opts.Bounds})
 	l.queue.SetMemory(opts.MemoryBytes)
 	l.sessions = turns.New(turns.Options{
-		Kinds: opts.Kinds, Living: opts.Sessions, Save: l.saveSession, Logger: opts.Logger,
+		Kinds: opts.Kinds, Ends: ends, Living: opts.Sessions, Save: l.saveSession, Logger: opts.Logger,
 		Dir:    func(id string) string { return filepath.Join(l.home.Dir, layout.Sessions, id) },
 		Cancel: func(run, reason string) { _, _ = l.Cancel(l.life, run, reason) }, // unless it has ended
 	})

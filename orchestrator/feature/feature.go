@@ -125,6 +125,8 @@ type Placer interface {
 	Place(r *run.Run) (needs []string, prefers func(machine string) int)
 	// Execution returns what makes the attempts of a run, wherever it has its slot: see run.Record.Worker.
 	Execution(r *run.Run, kind run.Kind) run.Execution
+	// Conversant returns what ends sessions wherever they are, given what does so here.
+	Conversant(here run.Conversant) run.Conversant
 }
 
 // Machines are the machines where runs have their slots.

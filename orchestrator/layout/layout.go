@@ -45,7 +45,12 @@ const TrueNames = "names.true.json"
 const (
 	Home    = "home"    // what its programs remember
 	Project = "project" // what its turns have made of the project so far
+	Live    = "live"    // of the container that lives on between its turns
 )
+
+// Left is the directory in a session's directory where Home and Project come in that its turns have left at another
+// machine. The next turn takes copies of them.
+const Left = "left"
 
 // IsKept reports whether an entry of a run's directory is kept after the run's end.
 func IsKept(name string) bool {

@@ -1,6 +1,9 @@
 package queue
 
-import "slices"
+import (
+	"math"
+	"slices"
+)
 
 // Machine is where runs have their slots: the server itself, or one that works for it.
 type Machine struct {
@@ -12,6 +15,9 @@ type Machine struct {
 
 // Local is the name of the server's own machine, which is always there.
 const Local = ""
+
+// Never is the rank of a machine to which a run doesn't go now.
+const Never = math.MinInt
 
 // machine is a Machine with what its runs take. Its fields are read and set with the queue's lock held.
 type machine struct {
@@ -164,14 +170,14 @@ func (all machines) closed(needs []string) (n int) {
 	return n
 }
 
-// have reports whether a machine that takes a run with some needs has a slot.
-func (all machines) have(needs []string) bool {
-	return slices.ContainsFunc(all, func(m *machine) bool { return m.free() > 0 && m.takes(needs) })
+// have reports whether a machine that suits a run has a slot.
+func (all machines) have(needs []string, rank func(machine string) int) bool {
+	return slices.ContainsFunc(all, func(m *machine) bool { return m.free() > 0 && m.suits(needs, rank) })
 }
 
 // fit reports whether there is memory for a run on a machine that has a slot for it.
 func (all machines) fit(p *Permit) bool {
-	return slices.ContainsFunc(all, func(m *machine) bool { return m.free() > 0 && m.takes(p.needs) && m.fits(p) })
+	return slices.ContainsFunc(all, func(m *machine) bool { return m.free() > 0 && m.suits(p.needs, p.rank) && m.fits(p) })
 }
 
 // choose returns the machine on which the first run of a line begins now; nil: it doesn't. Of those that it may have,
@@ -186,7 +192,7 @@ func (q *Queue) choose(l *line, given *machine) (best *machine) {
 		return nil
 	}
 	for _, m := range q.machines {
-		if m.free() <= 0 || !m.takes(p.needs) || given != nil && m != given {
+		if m.free() <= 0 || !m.suits(p.needs, p.rank) || given != nil && m != given {
 			continue
 		}
 		if !m.fits(p) {
@@ -199,6 +205,11 @@ func (q *Queue) choose(l *line, given *machine) (best *machine) {
 	}
 	q.patience.note(p, best != nil, crowded)
 	return best
+}
+
+// suits reports whether a run with some needs, which ranks machines, may begin here now.
+func (m *machine) suits(needs []string, rank func(machine string) int) bool {
+	return m.takes(needs) && (rank == nil || rank(m.name) != Never)
 }
 
 // prefers reports whether a run rather begins at a machine than at another one.

@@ -96,7 +96,7 @@ func (q *Queue) reasonOf(l *line) Reason {
 		return ForToken
 	case !p.slotless && !q.machines.take(p.needs):
 		return ForMachine
-	case !p.slotless && !q.machines.have(p.needs):
+	case !p.slotless && !q.machines.have(p.needs, p.rank):
 		return ForSlot
 	case !p.slotless && !q.machines.fit(p) || q.patience.first != nil:
 		return ForMemory

@@ -39,8 +39,8 @@ type Run struct {
 	Unit  string
 	Limit int   // runs of the unit at once; 0 is no limit, and the newest limit counts for all of them
 	Bytes int64 // of memory that it may take; 0 is none that counts
-	// Needs are labels without which no machine takes the run, and Rank says how much it prefers one, by its name; nil:
-	// none. It is called with the queue's lock held.
+	// Needs are labels without which no machine takes the run, and Rank says how much it prefers one, by its name, or
+	// Never; nil: none. It is called with the queue's lock held.
 	Needs []string
 	Rank  func(machine string) int
 	// Machine is where the run goes on that Occupy gets. One that isn't there counts as the server's own.
@@ -170,7 +170,7 @@ func (q *Queue) line(r Run) *line {
 
 // startsAtOnce reports whether a new run of the line would get a slot at once.
 func (q *Queue) startsAtOnce(r Run, l *line) bool {
-	return (r.Slotless || q.machines.have(r.Needs) && q.mayHold(l)) && l.unit.mayRun() && len(l.waiting) == 0
+	return (r.Slotless || q.machines.have(r.Needs, r.Rank) && q.mayHold(l)) && l.unit.mayRun() && len(l.waiting) == 0
 }
 
 func (q *Queue) join(l *line, r Run) *Permit {

@@ -26,11 +26,12 @@ const maxOpen = 1000
 
 // Options are what sessions need of who leads their turns.
 type Options struct {
-	Kinds  run.Kinds                     // of the units
-	Living int                           // how many containers may live on between turns
-	Dir    func(id string) string        // has the files of a session; of "", those of all
-	Save   func(row store.Session) error // stores a session; its error is the end of the process
-	Cancel func(run, reason string)      // cancels a turn, unless that has ended
+	Kinds  run.Kinds                           // of the units
+	Ends   func(run.Conversant) run.Conversant // what ends sessions wherever they are; nil: they are all here
+	Living int                                 // how many containers may live on between turns
+	Dir    func(id string) string              // has the files of a session; of "", those of all
+	Save   func(row store.Session) error       // stores a session; its error is the end of the process
+	Cancel func(run, reason string)            // cancels a turn, unless that has ended
 	Logger *slog.Logger
 }
 
@@ -67,6 +68,9 @@ func (r *Registry) Conversation(u *unit.Unit) (run.Conversant, run.SessionTerms,
 	terms, has, err := talks.Conversation(u)
 	if err == nil && !has {
 		err = errNoSessions(u.Name)
+	}
+	if r.opts.Ends != nil {
+		talks = r.opts.Ends(talks)
 	}
 	return talks, terms, err
 }

@@ -2,7 +2,6 @@ package worker
 
 import (
 	"archive/tar"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,7 +18,6 @@ import (
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/capsule/contract"
 	"github.com/agent-on-demand/aod/internal/safefs"
-	"github.com/agent-on-demand/aod/internal/workspace"
 	"github.com/agent-on-demand/aod/orchestrator/feature/workers/wire"
 	"github.com/agent-on-demand/aod/orchestrator/run"
 	"github.com/agent-on-demand/aod/runtime"
@@ -112,22 +110,13 @@ func (c carrier) fetchProject(ctx context.Context) error {
 	if _, err := os.Lstat(r.ManifestFile()); err == nil || !r.Project {
 		return nil
 	}
-	packed, err := c.open(ctx, wire.Project)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = packed.Close() }() // it was read
-	if err := errors.Join(safefs.RemoveTree(r.BaseDir()), os.MkdirAll(r.BaseDir(), 0o755)); err != nil {
-		return run.StorageFault(err)
-	}
-	source := &run.Source{Reader: packed}
-	manifest, err := workspace.Unpack(r.BaseDir(), source, workspace.Options{
-		Limits: workspace.Limits{Bytes: math.MaxInt64, Files: math.MaxInt32}, // the server has bounded it
+	return c.unpack(ctx, wire.Project, func(from io.Reader) error {
+		manifest, err := unpackProject(r.BaseDir(), from)
+		if err != nil {
+			return err
+		}
+		return run.StorageFault(manifest.Save(r.ManifestFile()))
 	})
-	if err != nil {
-		return cmp.Or(lostIf(source.Err), err)
-	}
-	return run.StorageFault(manifest.Save(r.ManifestFile()))
 }
 
 // sendChanges brings what the attempt made of its project to the server.
@@ -237,7 +226,12 @@ func (c carrier) transfer(order wire.Transfer) {
 }
 
 // layout is that of the attempt's sandbox.
-func (c carrier) layout() runtime.Layout { return runtime.OpenLayout(c.run.AttemptDir(), "") }
+func (c carrier) layout() runtime.Layout {
+	if live, talks := c.liveLayout(); talks {
+		return live
+	}
+	return runtime.OpenLayout(c.run.AttemptDir(), "")
+}
 
 // bringIncoming fetches files that callees returned.
 func (c carrier) bringIncoming(ctx context.Context, order wire.Transfer) error {

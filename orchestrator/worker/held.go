@@ -29,6 +29,7 @@ type held struct {
 	worker *Worker
 	run    *run.Run
 	lines  *lines
+	talk   talk
 	report *reporter
 
 	life   context.Context //nolint:containedctx // of the attempt in this process
@@ -156,7 +157,7 @@ func (h *held) drive() {
 		h.leave(err)
 		return
 	}
-	defer h.lines.close()
+	defer h.closeSpools()
 	reporting, stop := context.WithCancel(context.WithoutCancel(h.life))
 	defer stop()
 	var beside sync.WaitGroup
@@ -165,6 +166,13 @@ func (h *held) drive() {
 	defer stop()
 	if err := h.carryOut(); err != nil {
 		h.leave(err)
+	}
+}
+
+func (h *held) closeSpools() {
+	h.lines.close()
+	if h.talk.said != nil {
+		h.talk.said.close()
 	}
 }
 
@@ -213,19 +221,28 @@ func (h *held) forget(err error) {
 	}
 }
 
-// awaitOthers waits until nothing is left here of earlier attempts of the run: the server wants this one.
+// awaitOthers waits until nothing is left here of earlier attempts of the run, and earlier turns of its session: the
+// server wants this one.
 func (h *held) awaitOthers() {
 	for _, other := range h.worker.all() {
-		if other != h && other.runID() == h.runID() && other.isBefore(h) {
+		if other != h && other.isBefore(h) {
 			other.void()
 			<-other.over
 		}
 	}
+	h.worker.awaitRest(h.sessionID())
 }
 
-// isBefore reports whether an attempt comes before another one of its run.
+// isBefore reports whether an attempt comes before another one, of its run or of its session.
 func (h *held) isBefore(other *held) bool {
-	return h.now().Assignment.Attempt < other.now().Assignment.Attempt
+	a, b := h.now().Assignment, other.now().Assignment
+	switch {
+	case a == nil || b == nil:
+		return false
+	case a.Run == b.Run:
+		return a.Attempt < b.Attempt
+	}
+	return h.sessionID() != "" && h.sessionID() == other.sessionID() && a.Session.Turn < b.Session.Turn
 }
 
 // prepare makes the run of the assignment.
@@ -254,6 +271,9 @@ func (h *held) prepare() error {
 		h.egress.Restore(r.Record.Egress)
 	}
 	h.run = r
+	if err := h.giveSession(); err != nil {
+		return err
+	}
 	r.LedBy(host{noServices{}, h}, nil)
 	if r.State() == api.Running { // an earlier process may have ended before it told
 		h.report.running()
@@ -278,6 +298,9 @@ func (h *held) fetch(ctx context.Context) error {
 		}
 		h.worker.recent.note(h.run.Unit)
 		if err := (carrier{h}).fetchInputs(ctx, *a); err != nil {
+			return err
+		}
+		if err := (carrier{h}).fetchSession(ctx); err != nil {
 			return err
 		}
 		return carrier{h}.fetchProject(ctx)
@@ -358,8 +381,9 @@ func (h *held) attempt(ctx context.Context, execution run.Execution, missing err
 		result = run.Fault(ctx, err)
 	}
 	sharer, is := execution.(run.Sharer)
+	ended := h.endOf(result, is && sharer.Shares())
 	h.mu.Lock()
-	h.entry.Ended = h.endOf(result, is && sharer.Shares())
+	h.entry.Ended = ended
 	h.mu.Unlock()
 	return h.run.End(result)
 }
@@ -376,7 +400,7 @@ func (h *held) endOf(result run.Result, shares bool) *wire.Ended {
 	return &wire.Ended{
 		Progress: h.progress(), State: result.State, Outcome: result.Outcome, ExitCode: result.ExitCode,
 		Failure: result.Failure, Output: result.Output, Files: result.Files, Shares: shares,
-		Changes: h.run.Record.Changes != nil,
+		Changes: h.run.Record.Changes != nil, Session: h.sessionEnd(),
 	}
 }
 
@@ -395,6 +419,9 @@ func (h *held) progress() wire.Progress {
 func (h *held) tell() error {
 	if h.now().Told || h.voided.Load() {
 		return nil
+	}
+	if err := h.leaveSession(); err != nil {
+		return err
 	}
 	err := h.tellEnd(*h.now().Ended)
 	if err != nil && !errors.Is(err, errVoid) && !h.leaves() {
@@ -420,6 +447,11 @@ func (h *held) tellEnd(ended wire.Ended) error {
 		}
 		if ended.Changes {
 			if err := (carrier{h}).sendChanges(ctx); err != nil {
+				return err
+			}
+		}
+		if ended.Session != nil && ended.Session.Home {
+			if err := (carrier{h}).sendHome(ctx); err != nil {
 				return err
 			}
 		}
@@ -466,5 +498,20 @@ func (h *held) save() error {
 	}
 	record := h.run.Record
 	record.Input, record.Egress = nil, h.egress.Rows()
-	return h.change(func(e *entry) { e.Record, e.Saved = &record, saved })
+	if h.talk.said == nil {
+		return h.change(func(e *entry) { e.Record, e.Saved = &record, saved })
+	}
+	if err := h.talk.said.sync(); err != nil {
+		return err
+	}
+	kept := int64(0)
+	err = h.change(func(e *entry) {
+		kept = h.talk.count
+		e.Record, e.Saved, e.Session, e.Said = &record, saved, h.talk.saved, kept
+	})
+	if err == nil {
+		h.talk.said.tells(kept)
+		h.report.wake()
+	}
+	return err
 }

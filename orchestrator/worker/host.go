@@ -2,7 +2,6 @@ package worker
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 
 	"go.opentelemetry.io/otel/trace"
@@ -30,7 +29,12 @@ func (h host) Save(transition api.Transition) error {
 }
 
 // Hold implements run.Host.
-func (h host) Hold(api.Transition) error { return nil }
+func (h host) Hold(transition api.Transition) error {
+	if transition.State == api.Running {
+		h.report.running()
+	}
+	return nil
+}
 
 // Note implements run.Host. Warnings are in the record, which the server gets in the end.
 func (h host) Note(event run.Event) {
@@ -74,21 +78,10 @@ func (host) Span(string, ...trace.SpanStartOption) trace.Span {
 // noServices are those of run.Host that kinds ask for who don't go to workers.
 type noServices struct{}
 
-var errNotHere = errors.New("a worker has no sessions, flows or questions")
-
-// KeepSession implements run.Host.
-func (noServices) KeepSession(json.RawMessage, []api.AgentEvent) error { return errNotHere }
-
-// KeepTurn implements run.Host.
-func (noServices) KeepTurn(json.RawMessage, []api.AgentEvent) {}
+var errNotHere = errors.New("a worker has no flows")
 
 // KeepStep implements run.Host.
 func (noServices) KeepStep(flow.Step) error { return errNotHere }
-
-// Ask implements run.Services: the program asks by the relay.
-func (noServices) Ask(context.Context, run.Question) (run.Answer, error) {
-	return run.Answer{}, errNotHere
-}
 
 // WasTold implements run.Services.
 func (noServices) WasTold(context.Context, run.Once) (bool, error) { return false, errNotHere }

@@ -24,6 +24,8 @@ type entry struct {
 	Deadline   time.Time        `json:"deadline,omitzero"` // of the caller, by this machine's clock
 	Record     *api.Record      `json:"record,omitempty"`  // nil: no attempt has begun
 	Saved      json.RawMessage  `json:"saved,omitempty"`   // what the kind needs to go on
+	Session    json.RawMessage  `json:"session,omitempty"` // what the kind needs to go on with it; nil: nothing yet
+	Said       int64            `json:"said,omitempty"`    // how much the program has said by then
 	Cancel     *wire.Cancel     `json:"cancel,omitempty"`
 	Ended      *wire.Ended      `json:"ended,omitempty"`
 	Told       bool             `json:"told,omitempty"` // the server has stored the end, or doesn't want it

@@ -100,6 +100,10 @@ func (w *Worker) obey(order wire.Order) {
 		if h := w.of(order.Transfer.Lease); h != nil {
 			carrier{h}.transfer(*order.Transfer)
 		}
+	case order.Rest != "":
+		w.rest(order.Rest, false)
+	case order.Over != "":
+		w.rest(order.Over, true)
 	case order.Void != "":
 		if h := w.of(order.Void); h != nil {
 			h.void()
@@ -129,6 +133,9 @@ func (w *Worker) renewOnce(ctx context.Context) {
 	var answer wire.Renewed
 	if err := w.link.call(ctx, wire.Renew, w.holds(), &answer); err != nil {
 		return // the stream of orders says what is wrong
+	}
+	for _, id := range answer.Over {
+		w.rest(id, true)
 	}
 	for _, lease := range answer.Void {
 		if h := w.of(lease); h != nil {

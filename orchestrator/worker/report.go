@@ -135,13 +135,17 @@ func (r *reporter) flushOnce(ctx context.Context) (more bool, err error) {
 	if err != nil {
 		return false, err
 	}
+	firstSaid, said, afterSaid, err := h.said()
+	if err != nil {
+		return false, err
+	}
 	r.mu.Lock()
 	told := wire.Reported{Builds: r.builds, Egress: r.hosts, Running: r.runs, Waits: h.run.WaitsFor()}
 	asks := r.asks
 	if !asks {
-		told.Line, told.Lines = first, some
+		told.Line, told.Lines, told.First, told.Told = first, some, firstSaid, said
 	}
-	nothing := len(some)+len(r.builds)+len(r.hosts) == 0 && r.runs == nil && told.Waits == r.waits
+	nothing := len(some)+len(said)+len(r.builds)+len(r.hosts) == 0 && r.runs == nil && told.Waits == r.waits
 	r.mu.Unlock()
 	if nothing {
 		return false, nil
@@ -158,8 +162,11 @@ func (r *reporter) flushOnce(ctx context.Context) (more bool, err error) {
 	r.asks, r.waits = false, told.Waits
 	r.mu.Unlock()
 	if asks {
-		return true, h.lines.skipTo(answer.Lines)
+		return true, errors.Join(h.lines.skipTo(answer.Lines), h.skipSaid(answer.Told))
 	}
 	h.lines.took(first+int64(len(some)), after)
-	return len(some) > 0, nil
+	if len(said) > 0 {
+		h.talk.said.took(firstSaid+int64(len(said)), afterSaid)
+	}
+	return len(some)+len(said) > 0, nil
 }

@@ -34,6 +34,7 @@ import (
 	"github.com/agent-on-demand/aod/internal/pause"
 	"github.com/agent-on-demand/aod/internal/safefs"
 	"github.com/agent-on-demand/aod/orchestrator/feature/workers/wire"
+	"github.com/agent-on-demand/aod/orchestrator/layout"
 	"github.com/agent-on-demand/aod/orchestrator/run"
 	"github.com/agent-on-demand/aod/runtime"
 )
@@ -46,6 +47,9 @@ type Kind interface {
 	run.Sweeper
 	run.ImagePruner
 	run.Measurer
+	run.Conversant
+	// Lives reports whether a run is a turn of a session whose program lives on between its turns.
+	Lives(r *run.Run) bool
 }
 
 // Options are the settings of a Worker.
@@ -69,6 +73,7 @@ type Worker struct {
 	link     *link
 	units    *registry.Registry
 	journal  journal
+	sessions sessions
 	logger   *slog.Logger
 	lock     *safefs.LockFile
 	disks    *runtime.Disks
@@ -81,6 +86,8 @@ type Worker struct {
 
 	mu   sync.Mutex
 	held map[string]*held // by their nonces
+
+	resting map[string]chan struct{} // closed when the session of the id has no container any more
 }
 
 // New locks the home of a worker that has joined, and reads what an earlier process held. The error is a Conflict fault
@@ -89,7 +96,7 @@ func New(opts Options) (_ *Worker, err error) {
 	if opts.Logger == nil {
 		opts.Logger = slog.New(slog.DiscardHandler)
 	}
-	w := &Worker{opts: opts, logger: opts.Logger, held: map[string]*held{}}
+	w := &Worker{opts: opts, logger: opts.Logger, held: map[string]*held{}, resting: map[string]chan struct{}{}}
 	w.life, w.letGo = context.WithCancelCause(context.Background())
 	if w.member, err = ReadMembership(opts.Home); err != nil {
 		return nil, err
@@ -110,7 +117,7 @@ func New(opts Options) (_ *Worker, err error) {
 
 func (w *Worker) open() (err error) {
 	home := w.opts.Home
-	for _, dir := range []string{"bin", "runs", "cards", "leases", "pool"} {
+	for _, dir := range []string{"bin", "runs", "cards", "leases", "pool", layout.Sessions} {
 		if err := os.MkdirAll(filepath.Join(home, dir), 0o700); err != nil {
 			return run.StorageFault(err)
 		}
@@ -119,6 +126,7 @@ func (w *Worker) open() (err error) {
 		return err
 	}
 	w.journal = journal{filepath.Join(home, "leases")}
+	w.sessions = sessions{filepath.Join(home, layout.Sessions)}
 	w.disks = runtime.NewDisks(w.opts.MinFreeDisk, home)
 	if w.units, err = registry.New(registry.Options{
 		Home: filepath.Join(home, "units"), MaxBytes: 16 << 30, MaxEntries: 1 << 20, Logger: w.logger,
@@ -298,7 +306,8 @@ func (w *Worker) underwayUnits() (units []*unit.Unit) {
 // sweepStrays removes what belongs to no run of this worker.
 func (w *Worker) sweepStrays(ctx context.Context) {
 	err := w.opts.Kind.SweepStrays(ctx, func(id string) bool {
-		return slices.ContainsFunc(w.all(), func(h *held) bool { return h.runID() == id })
+		return slices.ContainsFunc(w.all(), func(h *held) bool { return h.runID() == id }) ||
+			slices.Contains(w.sessions.all(), id)
 	})
 	if err != nil && ctx.Err() == nil {
 		w.logger.Warn("containers of no run not removed", fault.LogAttr(err))
@@ -328,7 +337,7 @@ func (w *Worker) of(lease string) *held {
 
 // holds is what the server is told that this worker holds.
 func (w *Worker) holds() (held wire.Held) {
-	held.Closed = w.disks.Room(0) != nil
+	held.Closed, held.Sessions = w.disks.Room(0) != nil, w.idle()
 	for _, h := range w.all() {
 		if lease := h.lease(); lease != "" {
 			held.Leases = append(held.Leases, lease)
@@ -343,5 +352,9 @@ func (w *Worker) holds() (held wire.Held) {
 func (w *Worker) voidAll() {
 	for _, h := range w.all() {
 		h.void()
+		<-h.over
+	}
+	for _, id := range w.idle() {
+		w.rest(id, true)
 	}
 }

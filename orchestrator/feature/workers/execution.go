@@ -26,6 +26,7 @@ type execution struct {
 	local run.Execution
 	saved *saved
 	lease *lease // of the last attempt; nil: it was here, or there was none
+	far   *far   // what is stored of the run's session; nil: it hasn't been read
 }
 
 // saved is what is stored of a run. Of one that was never at a worker it is what the kind alone stores.
@@ -100,6 +101,7 @@ func (x *execution) begin(l *lease) error {
 	if err != nil {
 		return run.StorageFault(err)
 	}
+	x.beginSession(l)
 	l.begins(0)
 	x.saved.Lease, x.lease = l.terms, l
 	x.f.leases.add(l)
@@ -119,6 +121,7 @@ func (x *execution) Resume(ctx context.Context) (run.Result, error) {
 	if _, err := x.f.secretsOf(x.lease); err != nil {
 		x.run.Warn("secrets of the run can't be read any more, and aren't hidden in what it tells from here on")
 	}
+	x.giveSession(x.lease)
 	seen := x.run.Logged()
 	x.lease.begins(int64(seen.Stdout + seen.Stderr))
 	return x.lead(ctx, x.lease)
@@ -154,12 +157,15 @@ func (x *execution) await(ctx context.Context, l *lease, far *farAPI) (run.Resul
 			if err := far.open(ctx); err != nil {
 				return run.Result{}, err
 			}
+			if err := x.keepTold(l); err != nil {
+				return run.Result{}, err
+			}
 		}
 		if now.ended != nil {
 			return x.take(ctx, l, *now.ended)
 		}
 		if why := x.whyLost(l, waits, now); why != "" {
-			return x.lost(ctx, l, why), nil
+			return x.lost(ctx, l, why)
 		}
 		select {
 		case <-l.news:
@@ -244,22 +250,25 @@ func (x *execution) whyLost(l *lease, waits *waiting, now told) string {
 }
 
 // lost is the end of an attempt whose worker is lost. What may have had an effect isn't tried again.
-func (x *execution) lost(ctx context.Context, l *lease, why string) run.Result {
+func (x *execution) lost(ctx context.Context, l *lease, why string) (run.Result, error) {
+	if err := x.loseSession(l); err != nil {
+		return run.Result{}, err
+	}
 	x.void(l)
 	x.f.lostAttempts.Add(1)
 	x.f.logger.Warn("worker lost a run", "run", x.run.ID, "attempt", x.run.Attempt, "worker", l.Worker)
 	if ctx.Err() != nil {
-		return run.Stopped(nil, context.Cause(ctx))
+		return run.Stopped(nil, context.Cause(ctx)), nil
 	}
 	failure := api.RunError{
 		Category: api.CategoryTransient, Kind: api.KindWorkerLost, Message: "the attempt is lost: " + why,
 	}
-	if x.run.Unit.HasEffects() {
+	if x.run.Unit.HasEffects() || x.run.Session != nil { // its program has been told
 		failure.Category = api.CategoryPermanent
 		failure.Message = fmt.Sprintf("nobody knows whether it was done: %s", why)
 		failure.Hint = "look at what it may have changed; `aod rerun " + x.run.ID + "` does it again"
 	}
-	return run.Result{State: api.Failed, Outcome: api.SystemError, Failure: &failure}
+	return run.Result{State: api.Failed, Outcome: api.SystemError, Failure: &failure}, nil
 }
 
 // void has a lease be good no more, and the worker remove what it has of it.

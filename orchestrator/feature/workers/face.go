@@ -59,6 +59,10 @@ func (h face) ofLeases(mux *http.ServeMux) {
 		"GET " + at + wire.Secrets:                 h.secrets,
 		"GET " + at + wire.Project:                 h.project,
 		"PUT " + at + wire.Changes:                 h.changes,
+		"GET " + at + wire.Changes:                 h.earlier,
+		"GET " + at + wire.Home:                    h.home,
+		"PUT " + at + wire.Home:                    h.putHome,
+		"POST " + at + wire.Ask:                    h.ask,
 		"GET " + at + wire.Input + "/{name...}":    h.input,
 		"GET " + at + wire.Incoming + "/{name...}": h.incoming,
 		"POST " + at + wire.Report:                 h.report,
@@ -182,6 +186,13 @@ func (h face) orders(w http.ResponseWriter, r *http.Request, name string) error 
 	if _, err := h.member(name); fault.Is(err, fault.NotFound) { // it was removed while it asked
 		return errors.Join(errRemoved, h.forget(ctx, name))
 	}
+	over, err := h.overOf(ctx, name, hello.Sessions)
+	if err != nil {
+		return err
+	}
+	for _, id := range over {
+		worker.put(restOrder(id), wire.Order{Over: id})
+	}
 	httpwire.BeginStream(w, "application/x-ndjson")
 	return h.send(ctx, w, worker)
 }
@@ -253,8 +264,13 @@ func (h face) renew(w http.ResponseWriter, r *http.Request, name string) error {
 	void, _ := h.leases.compare(name, held)
 	if worker := h.registry.find(name); worker != nil {
 		worker.box.keepVoid(held.Leases)
+		worker.box.keepRest(held.Sessions)
 	}
-	return reply(w, wire.Renewed{Void: void})
+	over, err := h.overOf(r.Context(), name, held.Sessions)
+	if err != nil {
+		return err
+	}
+	return reply(w, wire.Renewed{Void: void, Over: over})
 }
 
 // acceptance gives a worker the lease of a run that it accepts.
@@ -271,6 +287,9 @@ func (h face) acceptance(w http.ResponseWriter, r *http.Request, name string) er
 		w.Header().Set(wire.HeaderVoid, "1")
 	}
 	if err != nil {
+		return err
+	}
+	if err := untilOver(r.Context(), l.led); err != nil {
 		return err
 	}
 	return reply(w, h.assignment(l))
@@ -344,14 +363,14 @@ func (h face) incoming(w http.ResponseWriter, r *http.Request, l *lease) error {
 
 func (h face) report(w http.ResponseWriter, r *http.Request, l *lease) error {
 	var told wire.Reported
-	if err := read(r, wire.MaxMessage, &told); err != nil {
+	if err := read(r, wire.MaxMessage+wire.MaxTold, &told); err != nil {
 		return err
 	}
-	lines, err := l.report(r.Context(), told)
+	received, err := l.report(r.Context(), told)
 	if err != nil {
 		return err
 	}
-	return reply(w, wire.Received{Lines: lines})
+	return reply(w, received)
 }
 
 func (h face) outputSize(w http.ResponseWriter, r *http.Request, l *lease) error {

@@ -27,9 +27,9 @@ import (
 	"time"
 
 	"github.com/agent-on-demand/aod/api/fault"
-	"github.com/agent-on-demand/aod/capsule"
 	"github.com/agent-on-demand/aod/capsule/unit"
 	"github.com/agent-on-demand/aod/internal/access"
+	"github.com/agent-on-demand/aod/internal/pause"
 	"github.com/agent-on-demand/aod/internal/secrets"
 	"github.com/agent-on-demand/aod/orchestrator/feature"
 	"github.com/agent-on-demand/aod/orchestrator/queue"
@@ -102,7 +102,9 @@ type indifferent struct{ feature.Indifferent }
 func (f *Feature) Run(ctx context.Context) {
 	f.registry.begin()
 	f.ready.Store(true)
-	<-ctx.Done()
+	for pause.For(ctx, look) == nil {
+		f.registry.noteLost()
+	}
 	f.ready.Store(false)
 	f.registry.stop()
 }
@@ -111,6 +113,7 @@ func (f *Feature) Run(ctx context.Context) {
 const (
 	labelServer  = "aod/server"
 	labelSandbox = "aod/sandbox"
+	labelWorker  = "aod/worker"
 	labelSecret  = "aod/secret/" // of a machine whose programs may have the secret of that name
 )
 
@@ -156,9 +159,8 @@ func (f *Feature) secretsOf(l *lease) (map[string]secrets.Secret, error) {
 
 // goes reports whether the runs of a unit can go on at a worker. What isn't here yet runs at the server.
 func (f *Feature) goes(u *unit.Unit) bool {
-	c, is := u.Definition.(*capsule.Capsule)
-	oneShot := u.Kind == unit.Capsule || u.Kind == unit.AU || u.Kind == unit.Agent && is && !c.Talks()
-	return oneShot && f.secretsTravel(u) && u.Policy.Isolation == "" && !f.opts.Stays(u.Name)
+	contained := u.Kind == unit.Capsule || u.Kind == unit.AU || u.Kind == unit.Agent
+	return contained && f.secretsTravel(u) && u.Policy.Isolation == "" && !f.opts.Stays(u.Name)
 }
 
 // isContained reports whether the runs of a unit have containers.
@@ -171,7 +173,7 @@ func (f *Feature) Admit(u *unit.Unit) error {
 	}
 	return fault.New(fault.Unsupported, "%q runs at the server itself alone, which has no containers "+
 		"(local_sandboxes: false)", u.Name).
-		WithHint("set local_sandboxes: true; workers take capsules, Agentic Units and agents without a dialog, " +
+		WithHint("set local_sandboxes: true; workers take capsules, Agentic Units and agents, " +
 			"of those with secrets the ones whose secrets are in worker.NAME.secrets")
 }
 
@@ -187,18 +189,26 @@ func (f *Feature) Place(r *run.Run) (needs []string, prefers func(machine string
 	for _, name := range r.Unit.Policy.Secrets {
 		needs = append(needs, labelSecret+name)
 	}
-	return needs, f.preference(r)
+	need, machine := f.placeOf(r)
+	if need != "" {
+		needs = append(needs, need)
+	}
+	return needs, f.preference(r, machine)
 }
 
 // travels reports whether a run can go on at a worker.
 func (f *Feature) travels(r *run.Run) bool {
-	return f.goes(r.Unit) && r.Session == nil && r.Extra == nil
+	return f.goes(r.Unit) && r.Extra == nil
 }
 
-// preference ranks machines for a run: where its unit's image is, then where its caller is.
-func (f *Feature) preference(r *run.Run) func(machine string) int {
+// preference ranks machines for a run: where its unit's image is, then where its caller is. A turn of a session goes
+// nowhere but to the machine that has its container; "": to any.
+func (f *Feature) preference(r *run.Run, session string) func(machine string) int {
 	caller := f.leases.machineOf(r.Lineage.Parent)
 	return func(machine string) (rank int) {
+		if session != "" && machine != session && f.registry.keepers.has(session) {
+			return queue.Never
+		}
 		if f.registry.images.has(machine, r.Unit) {
 			rank += 2
 		}
@@ -219,7 +229,7 @@ func (f *Feature) Execution(r *run.Run, kind run.Kind) run.Execution {
 
 // machineOf returns a machine as the queue has it.
 func (f *Feature) machineOf(w *worker) queue.Machine {
-	labels := append([]string{labelSandbox}, f.secretLabels(w.name)...)
+	labels := append([]string{labelSandbox, labelWorker}, f.secretLabels(w.name)...)
 	return queue.Machine{
 		Slots: w.about.Slots, Memory: w.about.MemoryBytes, Labels: append(labels, w.about.Labels...),
 		Closed: w.drained || w.about.Closed || w.stream == nil,

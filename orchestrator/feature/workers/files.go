@@ -134,6 +134,9 @@ func (x *execution) take(ctx context.Context, l *lease, told wire.Ended) (run.Re
 			return untrue(findings...), err
 		}
 	}
+	if err := x.keepTurn(l, told.Session); err != nil {
+		return run.Result{}, err
+	}
 	if told.State == api.Failed && ctx.Err() != nil && !letGo(ctx) { // it may have failed because its calls were ended
 		return run.Stopped(told.ExitCode, context.Cause(ctx)), nil
 	}

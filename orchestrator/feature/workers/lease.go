@@ -7,6 +7,7 @@ import (
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/handoff/egress"
+	"github.com/agent-on-demand/aod/internal/pause"
 	"github.com/agent-on-demand/aod/internal/secrets"
 	"github.com/agent-on-demand/aod/orchestrator/feature/workers/wire"
 	"github.com/agent-on-demand/aod/orchestrator/run"
@@ -26,7 +27,7 @@ type lease struct {
 	terms
 	run   *run.Run
 	news  chan struct{} // has one when something was told
-	relay relay
+	relay *relay
 
 	led     chan struct{} // closed when it is known which lines of the log have come
 	lead    func()
@@ -43,6 +44,12 @@ type lease struct {
 	unknown   bool // the worker doesn't hold it
 	transfers map[string]*transfer
 	secrets   map[string]secrets.Secret // of its program, by their names
+
+	session *wire.Session    // as the worker is told of it, before it leads; nil: it has none
+	from    far              // what the turn begins with
+	said    []api.AgentEvent // by the program, and not stored yet
+	next    int64            // number of what it says next
+	heard   pause.Notifier   // of what is stored
 
 	uploading sync.Mutex
 	uploaded  int64    // bytes of its output files, in this process
@@ -114,11 +121,11 @@ func (l *lease) isGone() bool {
 	return l.gone
 }
 
-// report takes what a worker tells while the run goes on, and returns how many lines of the log have come. That the
-// program runs is stored then: the worker doesn't tell it again.
-func (l *lease) report(ctx context.Context, r wire.Reported) (int64, error) {
+// report takes what a worker tells while the run goes on, and returns how much of it has come. That the program runs,
+// and what it said, is stored then: the worker doesn't tell it again.
+func (l *lease) report(ctx context.Context, r wire.Reported) (has wire.Received, err error) {
 	if err := untilOver(ctx, l.led); err != nil {
-		return 0, err
+		return has, err
 	}
 	for _, b := range r.Builds {
 		l.run.Built(runtime.BuildEvent{
@@ -130,17 +137,20 @@ func (l *lease) report(ctx context.Context, r wire.Reported) (int64, error) {
 		e.Host, e.Refused = l.run.Masked(run.Bounded(e.Host, run.MaxType)), run.Bounded(e.Refused, run.MaxType)
 		l.run.Tell(run.Event{Data: e})
 	}
-	lines := l.log(r.Line, r.Lines)
+	has.Lines = l.log(r.Line, r.Lines)
 	l.tell(func() {
 		l.waits = r.Waits
 		if l.running == nil {
 			l.running = r.Running
 		}
 	})
-	if r.Running == nil {
-		return lines, nil
+	if r.Running != nil {
+		if err := untilOver(ctx, l.entered); err != nil {
+			return has, err
+		}
 	}
-	return lines, untilOver(ctx, l.entered)
+	has.Told, err = l.hear(ctx, r.First, r.Told)
+	return has, err
 }
 
 // untilOver waits for a moment. Its error is the reason why ctx ended before.

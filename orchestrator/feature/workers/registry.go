@@ -35,7 +35,8 @@ type registry struct {
 	begun time.Time // since when workers can be heard; zero: they can't yet
 	ended bool      // none can be any more
 
-	images images
+	images  images
+	keepers keepers
 }
 
 // images are the versions of units whose images machines have, as far as this process has seen. The queue asks for them
@@ -197,7 +198,10 @@ func (g *registry) suspect(name string) {
 }
 
 // show has the queue see a worker as it is. It is called with the lock held.
-func (g *registry) show(w *worker) { g.f.process.Machines.SetMachine(w.name, g.f.machineOf(w)) }
+func (g *registry) show(w *worker) {
+	g.keepers.set(w.name, !w.drained && g.presenceOf(w) != lost)
+	g.f.process.Machines.SetMachine(w.name, g.f.machineOf(w))
+}
 
 // keep stores what is to be known of a worker after a restart.
 func (g *registry) keep(ctx context.Context, name string) {
@@ -388,6 +392,7 @@ func (f *Feature) forget(ctx context.Context, name string) error {
 		w.stream.end(errRemoved)
 	}
 	delete(g.all, name)
+	g.keepers.set(name, false)
 	g.mu.Unlock()
 	f.process.Machines.RemoveMachine(name)
 	f.leases.wake(name)
@@ -443,9 +448,12 @@ func (b *outbox) unsent(sent map[string]bool) (orders []wire.Order) {
 
 // keepVoid forgets the orders to remove leases that the worker doesn't hold any more.
 func (b *outbox) keepVoid(held []string) {
+	b.forget(func(o wire.Order) bool { return o.Void != "" && !slices.Contains(held, o.Void) })
+}
+
+// forget forgets orders that are done.
+func (b *outbox) forget(done func(wire.Order) bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	maps.DeleteFunc(b.orders, func(_ string, o wire.Order) bool {
-		return o.Void != "" && !slices.Contains(held, o.Void)
-	})
+	maps.DeleteFunc(b.orders, func(_ string, o wire.Order) bool { return done(o) })
 }

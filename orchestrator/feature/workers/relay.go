@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"sync"
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/handoff/capsuleapi"
@@ -16,11 +17,16 @@ import (
 
 // relay passes on what the program of a run asks at its worker, as soon as there is what answers it.
 type relay struct {
-	open    chan struct{} // closed when there is
+	open    chan struct{} // closed when there is; what follows is set before
 	handler *capsuleapi.Handler
+	run     *run.Run
+	life    context.Context //nolint:containedctx // of the attempt in this process
+
+	asking sync.Mutex
+	asked  map[string]*asked // by the addresses of the questions
 }
 
-func newRelay() relay { return relay{open: make(chan struct{})} }
+func newRelay() *relay { return &relay{open: make(chan struct{}), asked: map[string]*asked{}} }
 
 // answer answers a request of the program, with the address as it came there.
 func (l *lease) answer(w http.ResponseWriter, r *http.Request, path string) error {
@@ -64,6 +70,7 @@ type farAPI struct {
 	lease *lease
 	calls run.ChildRuns
 	stop  func() bool
+	letGo context.CancelCauseFunc
 }
 
 // open has the program's requests answered, from when it runs.
@@ -88,9 +95,11 @@ func (a *farAPI) open(ctx context.Context) error {
 	}
 	handler := capsuleapi.NewHandler(caller, a.calls, r.Handoffs, a.x.f.logger, mounts...)
 	handler.Remember(a.calls.Keys()...)
-	a.lease.relay.handler = handler
+	relay := a.lease.relay
+	relay.handler, relay.run = handler, r
+	relay.life, a.letGo = context.WithCancelCause(ctx)
 	a.stop = context.AfterFunc(ctx, func() { a.calls.CancelAll(context.Cause(ctx)) })
-	close(a.lease.relay.open)
+	close(relay.open)
 	return nil
 }
 
@@ -100,6 +109,7 @@ func (a *farAPI) close(cause error) {
 		return
 	}
 	a.stop()
+	a.letGo(cause)
 	a.calls.End(cause)
 	if !errors.Is(cause, runtime.ErrDetach) {
 		_ = a.lease.relay.handler.Close()

@@ -121,7 +121,7 @@ func (x *execution) launchNew(ctx context.Context) error {
 // start prepares the attempt's directory and starts its container. patch is what the image lacks of
 // the unit.
 func (x *execution) start(ctx context.Context, image runtime.Image, patch *patch) (*attempt, error) {
-	layout, err := x.place(image)
+	layout, err := x.place(ctx, image)
 	if err != nil {
 		return nil, err
 	}
@@ -189,13 +189,13 @@ func (x *execution) adopted(ctx context.Context, container string) (*attempt, er
 
 // place prepares the attempt's directory: /io with the input and its files. If a dead process left
 // one, nothing was started in it.
-func (x *execution) place(image runtime.Image) (runtime.Layout, error) {
+func (x *execution) place(ctx context.Context, image runtime.Image) (runtime.Layout, error) {
 	layout, err := x.starter.newLayout(x.run.AttemptDir(), image, x.run.InputDir())
 	if err != nil {
 		return layout, err
 	}
 	layout = x.session.keptIn(layout)
-	return layout, errors.Join(x.session.make(layout), layout.WriteInput(x.run.Input.Payload.JSON()))
+	return layout, errors.Join(x.session.make(ctx, layout), layout.WriteInput(x.run.Input.Payload.JSON()))
 }
 
 func (x *execution) spec(image runtime.Image) runtime.Spec {

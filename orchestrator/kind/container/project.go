@@ -1,6 +1,7 @@
 package container
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -52,9 +53,10 @@ func (p *project) place(ctx context.Context, spec *runtime.Spec, layout runtime.
 		spec.Project = p.run.BaseDir()
 		return layout.Workdir().MakeProject()
 	case layout.Kept != "":
-		return errors.Join(layout.Workdir().MakeProject(), p.makeKept(ctx, layout.Kept))
+		from := cmp.Or(leftElsewhere(p.run, filepath.Base(layout.Kept)), p.run.BaseDir())
+		return errors.Join(layout.Workdir().MakeProject(), p.makeKept(ctx, from, layout.Kept))
 	}
-	return p.clone(ctx, p.run.ID, layout.Project())
+	return p.clone(ctx, p.run.ID, p.run.BaseDir(), layout.Project())
 }
 
 // checkStartDir refuses a directory that the caller names and that the project hasn't: the engine
@@ -76,8 +78,8 @@ func (p *project) checkStartDir(dir string) error {
 	return nil
 }
 
-// makeKept copies the project for the first turn of a session. It is whole, or not there.
-func (p *project) makeKept(ctx context.Context, kept string) error {
+// makeKept makes a directory that comes along from turn to turn of a session, as a copy. It is whole, or not there.
+func (p *project) makeKept(ctx context.Context, from, kept string) error {
 	if _, err := os.Lstat(kept); !errors.Is(err, fs.ErrNotExist) {
 		return run.StorageFault(err)
 	}
@@ -88,7 +90,7 @@ func (p *project) makeKept(ctx context.Context, kept string) error {
 	if err := runtime.OwnTree(begun); err != nil {
 		return err
 	}
-	if err := p.clone(ctx, p.run.Session.ID, begun); err != nil {
+	if err := p.clone(ctx, p.run.Session.ID, from, begun); err != nil {
 		return err
 	}
 	if p.run.Durable {
@@ -99,12 +101,12 @@ func (p *project) makeKept(ctx context.Context, kept string) error {
 	return run.StorageFault(os.Rename(begun, kept))
 }
 
-// clone copies the project for the user of a sandbox: that of a session, or of a run.
-func (p *project) clone(ctx context.Context, sandbox, to string) error {
+// clone copies a directory for the user of a sandbox: that of a session, or of a run.
+func (p *project) clone(ctx context.Context, sandbox, from, to string) error {
 	var own workspace.CloneOptions
 	own.UID, own.GID = runtime.SandboxOwner(p.machine.uidOf(ctx, sandbox))
 	own.Open = os.Geteuid() == 0 && p.machine.mapsUsers(ctx)
-	err := workspace.Clone(ctx, p.run.BaseDir(), to, own)
+	err := workspace.Clone(ctx, from, to, own)
 	if err != nil && ctx.Err() != nil {
 		return context.Cause(ctx)
 	}

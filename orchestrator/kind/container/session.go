@@ -1,7 +1,9 @@
 package container
 
 import (
+	"context"
 	"encoding/json"
+	"os"
 	"path/filepath"
 
 	"github.com/agent-on-demand/aod/api/fault"
@@ -32,11 +34,25 @@ func (s *sessionState) keptIn(l runtime.Layout) runtime.Layout {
 }
 
 // make makes what a layout has of its session.
-func (s *sessionState) make(l runtime.Layout) error {
+func (s *sessionState) make(ctx context.Context, l runtime.Layout) error {
 	if l.Home == "" {
 		return nil
 	}
+	if left := leftElsewhere(s.run, layout.Home); left != "" {
+		if err := s.project.makeKept(ctx, left, l.Home); err != nil {
+			return err
+		}
+	}
 	return runtime.HomeDir(l.Home)
+}
+
+// leftElsewhere returns a directory that the turns of a session have left at another machine; "": they haven't.
+func leftElsewhere(r *run.Run, name string) string {
+	left := filepath.Join(r.Session.Dir, layout.Left, name)
+	if _, err := os.Lstat(left); err != nil {
+		return ""
+	}
+	return left
 }
 
 // saved reads what the turns before, or an earlier process, kept of the session.

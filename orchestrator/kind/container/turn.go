@@ -60,6 +60,9 @@ func talksWith(r *run.Run) *agent.Config {
 	return nil
 }
 
+// Lives reports whether a run is a turn of a session whose program lives on between its turns.
+func (c *Containers) Lives(r *run.Run) bool { return talksWith(r) != nil }
+
 // Attempt implements run.Execution.
 func (t *turn) Attempt(ctx context.Context) (run.Result, error) {
 	var err error

@@ -9,6 +9,7 @@ import (
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/capsule/agent"
+	"github.com/agent-on-demand/aod/orchestrator/layout"
 	"github.com/agent-on-demand/aod/orchestrator/run"
 	"github.com/agent-on-demand/aod/runtime"
 )
@@ -123,7 +124,7 @@ func (s *sessionContainer) renew(ctx context.Context) error {
 	return s.keep()
 }
 
-func (s *sessionContainer) dir() string { return filepath.Join(s.run.Session.Dir, "live") }
+func (s *sessionContainer) dir() string { return filepath.Join(s.run.Session.Dir, layout.Live) }
 
 // begin starts a new container for the session.
 func (s *sessionContainer) begin(ctx context.Context) (*liveContainer, error) {
@@ -131,7 +132,7 @@ func (s *sessionContainer) begin(ctx context.Context) (*liveContainer, error) {
 	if err != nil {
 		return nil, err
 	}
-	layout, err := s.makeLayout(image)
+	layout, err := s.makeLayout(ctx, image)
 	if err != nil {
 		return nil, err
 	}
@@ -160,13 +161,13 @@ func (s *sessionContainer) begin(ctx context.Context) (*liveContainer, error) {
 }
 
 // makeLayout makes the directories of a new container. What the session keeps stays.
-func (s *sessionContainer) makeLayout(image runtime.Image) (runtime.Layout, error) {
+func (s *sessionContainer) makeLayout(ctx context.Context, image runtime.Image) (runtime.Layout, error) {
 	layout, err := s.x.starter.newLayout(s.dir(), image, "")
 	if err != nil {
 		return layout, err
 	}
 	layout = s.x.session.keptIn(layout)
-	if err := s.x.session.make(layout); err != nil {
+	if err := s.x.session.make(ctx, layout); err != nil {
 		return layout, err
 	}
 	return layout, errors.Join(makeDirs(layout, s.startDir()), layout.WriteInput(s.run.Input.Payload.JSON()),

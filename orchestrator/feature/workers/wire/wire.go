@@ -47,7 +47,9 @@ const (
 	Gone      = "gone"      // POST: nothing of the run is left at the worker
 	API       = "api"       // what the program asks, below it as the capsule API has it
 	Project   = "project"   // GET: the run's project as a tar
-	Changes   = "changes"   // PUT: a tar of what the attempt has changed of it
+	Changes   = "changes"   // PUT: a tar of what the attempt has changed of it; GET: what turns before it have
+	Home      = "home"      // GET: a tar of what the session's programs remember; PUT: as the turn has left it
+	Ask       = "ask"       // POST: a Question; the answer is an Answered
 	Transfers = "transfers" // PUT a tar of files that were asked for, POST what became of an order
 	Incoming  = "incoming"  // GET, with the name of a file that a callee returned
 )
@@ -89,7 +91,8 @@ const (
 // Bounds of messages, in bytes.
 const (
 	MaxMessage = 1 << 20   // of a message without an input or an output
-	MaxLines   = 256 << 10 // of the log in a Report, about
+	MaxLines   = 256 << 10 // of the log in a Report, about, and of what a program said
+	MaxTold    = 32 << 20  // of one thing that a program said
 	MaxPart    = 16 << 20  // of an output file in one request
 )
 
@@ -128,6 +131,8 @@ type Order struct {
 	Cancel   *Cancel   `json:"cancel,omitempty"`
 	Transfer *Transfer `json:"transfer,omitempty"`
 	Void     string    `json:"void,omitempty"` // a lease: what the worker has of it is to be removed
+	Rest     string    `json:"rest,omitempty"` // a session: its container is to end, until the next turn
+	Over     string    `json:"over,omitempty"` // a session: what the worker has of it is to be removed
 }
 
 // Offer is a run that the worker may accept.
@@ -163,13 +168,17 @@ type Transferred struct {
 // Renewed answers the list of the leases that a worker holds.
 type Renewed struct {
 	Void []string `json:"void,omitempty"` // those that aren't good any more
+	Over []string `json:"over,omitempty"` // sessions that are over, or go on elsewhere
 }
 
-// Held is what a worker holds: its leases, and the nonces of what it accepts and has no lease of yet.
+// Held is what a worker holds: its leases, the nonces of what it accepts and has no lease of yet, and the sessions of
+// which no turn goes on.
 type Held struct {
-	Leases []string `json:"leases,omitempty"`
-	Nonces []string `json:"nonces,omitempty"`
-	Closed bool     `json:"closed,omitempty"` // it takes nothing new: its disk is full, say
+	Leases   []string `json:"leases,omitempty"`
+	Nonces   []string `json:"nonces,omitempty"`
+	Sessions []string `json:"sessions,omitempty"`
+
+	Closed bool `json:"closed,omitempty"` // it takes nothing new: its disk is full, say
 }
 
 // Acceptance accepts an offer. The nonce is the worker's own, and written down before.
@@ -196,8 +205,41 @@ type Assignment struct {
 	// Start is what the caller of a wrapped agent has said to its program.
 	Start   capsule.AgentStart `json:"start,omitzero"`
 	Project bool               `json:"project,omitempty"` // it works on one
+	Session *Session           `json:"session,omitempty"` // of which it is a turn
 	// Left is how long the caller of the run still has when this is sent; 0: it has no end.
 	Left time.Duration `json:"left,omitempty"`
+}
+
+// Session is the one of which a run is a turn.
+type Session struct {
+	ID      string `json:"id"`
+	Turn    int    `json:"turn"`
+	Single  bool   `json:"single,omitempty"`  // it ends with this turn
+	Project bool   `json:"project,omitempty"` // it was given one, which is the run's
+	// Saved is what its kind kept at the end of the turn before, and After the lease of that turn: a worker that has what
+	// it left goes on with that. With "" what the worker has is not good, and Home and Changes are what the server has.
+	Saved   json.RawMessage `json:"saved,omitempty"`
+	After   string          `json:"after,omitempty"`
+	Home    bool            `json:"home,omitempty"`
+	Changes bool            `json:"changes,omitempty"`
+}
+
+// Question is what a program wants to be let do. The same again gets the same answer.
+type Question struct {
+	Address   string           `json:"address"` // names it in its run
+	Kind      api.QuestionKind `json:"kind,omitempty"`
+	Text      string           `json:"text"`
+	Show      json.RawMessage  `json:"show,omitempty"`
+	Answers   []string         `json:"answers"`
+	Approvers []string         `json:"approvers,omitempty"`
+	Left      time.Duration    `json:"left,omitempty"` // for which it is open; 0: without an end
+}
+
+// Answered answers a Question.
+type Answered struct {
+	Pending bool   `json:"pending,omitempty"` // nobody has answered yet: it is to be asked again
+	Action  string `json:"action,omitempty"`
+	Denied  string `json:"denied,omitempty"` // why it was refused; "": it wasn't
 }
 
 // Of is a version of a unit, with the part of the server's policy that holds for its container.
@@ -232,6 +274,9 @@ type Reported struct {
 	// Line is the number of the first of Lines among those of the attempt, from 0.
 	Line  int64  `json:"line,omitempty"`
 	Lines []Line `json:"lines,omitempty"`
+	// Told is what the program said of its turn, and First the number of the first of that, likewise.
+	First int64            `json:"first,omitempty"`
+	Told  []api.AgentEvent `json:"told,omitempty"`
 	// Builds are steps of the build of its image, which may be lost.
 	Builds []api.BuildEvent `json:"builds,omitempty"`
 	// Egress are hosts that the program reached, or was refused, for the first time.
@@ -252,7 +297,8 @@ type Line struct {
 
 // Received answers a Reported.
 type Received struct {
-	Lines int64 `json:"lines"` // how many lines of the attempt the server has
+	Lines int64 `json:"lines"`          // how many lines of the attempt the server has
+	Told  int64 `json:"told,omitempty"` // how much of what its program said
 }
 
 // Progress is the worker's part of a record: what it alone knows.
@@ -289,7 +335,16 @@ type Ended struct {
 	Lines    int64           `json:"lines"` // of the log, all told
 	// Changes says that the attempt has told what it made of its project.
 	Changes bool `json:"changes,omitempty"`
+	// Session is what the turn has left of its session; nil: it has left nothing.
+	Session *SessionEnd `json:"session,omitempty"`
 	// Shares says that the container may serve the next run of its unit, when it is told that nothing of this one is
 	// left.
 	Shares bool `json:"shares,omitempty"`
+}
+
+// SessionEnd is what a turn has left of its session.
+type SessionEnd struct {
+	Saved json.RawMessage `json:"saved,omitempty"` // what its kind needs for the next turn; nil: what it needed before
+	Over  string          `json:"over,omitempty"`  // why there can be no further one; "": there can
+	Home  bool            `json:"home,omitempty"`  // the server has been sent what its programs remember
 }
