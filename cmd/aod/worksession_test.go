@@ -117,3 +117,42 @@ func TestASessionGoesOnAtAnotherWorker(t *testing.T) {
 	f.endSession(resumed)
 	testkit.Eventually(t, "nothing is left of it", func() bool { return !two.hasSession(resumed) })
 }
+
+// What turns have made of their project goes on at another worker, in one container and in one for each turn, and so do
+// turns that two workers take in turn.
+func TestTheProjectOfASessionGoesOnAtAnotherWorker(t *testing.T) {
+	f := fleetOf(t, "2s")
+	f.addEditor("editor", "access: read-write\n", true)
+	f.addEditor("fresh", "access: read-write\n", false)
+	f.start()
+	dir := t.TempDir()
+	write(t, "one\n", dir, "a.txt")
+	write(t, "two\n", dir, "sub", "b.txt")
+	if err := os.Symlink("sub/b.txt", filepath.Join(dir, "link")); err != nil {
+		t.Fatal(err)
+	}
+	one := f.worker("one", 2)
+	sessions := []string{f.converseOn("editor", dir), f.converseOn("fresh", dir)}
+	for _, session := range sessions {
+		f.hears(session, "append a.txt new.txt", "/workspace/project; a.txt link new.txt sub/b.txt; ")
+	}
+	two := f.worker("two", 2)
+	f.aod("worker", "drain", "one")
+	for _, session := range sessions {
+		r := f.hears(session, "append a.txt", "/workspace/project; a.txt link new.txt sub/b.txt; ")
+		if r.Worker != "two" || r.Changes == nil || r.Changes.Files != 2 {
+			t.Errorf("at %q, changes %+v", r.Worker, r.Changes)
+		}
+		contains(t, f.aod("diff", session), "M a.txt 14 B\n", "A new.txt 5 B\n")
+	}
+	f.aod("worker", "undrain", "one")
+	f.aod("worker", "drain", "two")
+	for _, session := range sessions {
+		if r := f.hears(session, "append a.txt", "/workspace/project; a.txt link new.txt sub/b.txt; "); r.Worker != "one" {
+			t.Errorf("at %q", r.Worker)
+		}
+		contains(t, f.aod("diff", session), "M a.txt 19 B\n")
+		f.endSession(session)
+		testkit.Eventually(t, "nothing is left of it", func() bool { return !one.hasSession(session) && !two.hasSession(session) })
+	}
+}

@@ -76,14 +76,22 @@ func (w *Worker) rest(id string, over bool) {
 	if w.resting[id] != nil {
 		return
 	}
+	var ending []*held
 	for _, h := range w.held {
-		if h.sessionID() == id {
+		switch {
+		case h.sessionID() != id:
+		case h.now().Ended == nil:
 			return
+		default:
+			ending = append(ending, h)
 		}
 	}
 	done := make(chan struct{})
 	w.resting[id] = done
 	w.underway.Go(func() {
+		for _, h := range ending {
+			<-h.over
+		}
 		if err := w.endSession(id, over); err != nil {
 			w.logger.Warn("session not ended", "session", id, fault.LogAttr(err))
 		}

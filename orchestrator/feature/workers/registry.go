@@ -402,11 +402,18 @@ func (f *Feature) forget(ctx context.Context, name string) error {
 // outbox has the orders for a worker that it hasn't done yet, by a key of each.
 type outbox struct {
 	mu     sync.Mutex
-	orders map[string]wire.Order
+	orders map[string]numbered
+	last   int64         // number
 	news   chan struct{} // has one when there may be new ones
 }
 
-func newOutbox() outbox { return outbox{orders: map[string]wire.Order{}, news: make(chan struct{}, 1)} }
+// numbered is an order with a number that no other one has, also not one that had its key before.
+type numbered struct {
+	wire.Order
+	number int64
+}
+
+func newOutbox() outbox { return outbox{orders: map[string]numbered{}, news: make(chan struct{}, 1)} }
 
 // put has a worker get an order, over this stream or the next ones, until it is dropped.
 func (w *worker) put(key string, order wire.Order) {
@@ -414,7 +421,8 @@ func (w *worker) put(key string, order wire.Order) {
 		return
 	}
 	w.box.mu.Lock()
-	w.box.orders[key] = order
+	w.box.last++
+	w.box.orders[key] = numbered{order, w.box.last}
 	w.box.mu.Unlock()
 	select {
 	case w.box.news <- struct{}{}:
@@ -432,15 +440,15 @@ func (w *worker) drop(key string) {
 	delete(w.box.orders, key)
 }
 
-// unsent returns the orders that aren't among those that were sent, and marks them. It forgets those that are done.
-func (b *outbox) unsent(sent map[string]bool) (orders []wire.Order) {
+// unsent returns the orders whose numbers aren't among those that were sent, and notes them.
+func (b *outbox) unsent(sent map[string]int64) (orders []wire.Order) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	maps.DeleteFunc(sent, func(key string, _ bool) bool { _, is := b.orders[key]; return !is })
+	maps.DeleteFunc(sent, func(key string, _ int64) bool { _, is := b.orders[key]; return !is })
 	for _, key := range slices.Sorted(maps.Keys(b.orders)) {
-		if !sent[key] {
-			sent[key] = true
-			orders = append(orders, b.orders[key])
+		if order := b.orders[key]; sent[key] != order.number {
+			sent[key] = order.number
+			orders = append(orders, order.Order)
 		}
 	}
 	return orders
@@ -455,5 +463,5 @@ func (b *outbox) keepVoid(held []string) {
 func (b *outbox) forget(done func(wire.Order) bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	maps.DeleteFunc(b.orders, func(_ string, o wire.Order) bool { return done(o) })
+	maps.DeleteFunc(b.orders, func(_ string, o numbered) bool { return done(o.Order) })
 }

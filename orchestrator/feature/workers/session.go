@@ -131,6 +131,9 @@ func (x *execution) keepTurn(l *lease, end *wire.SessionEnd) error {
 		return nil
 	}
 	s := *x.session()
+	if s.Worker != "" && s.Worker != l.Worker {
+		x.f.registry.find(s.Worker).put(restOrder(x.run.Session.ID), wire.Order{Over: x.run.Session.ID})
+	}
 	s.Worker, s.Lease, s.Kept, s.Telling, s.Told = l.Worker, l.ID, end.Saved, "", 0
 	if end.Home && !x.run.Session.Single {
 		s.Home = l.ID
