@@ -144,3 +144,38 @@ func (w *farProcess) clear() {
 		_ = w.server.engine.Remove(context.Background(), ref.ID)
 	}
 }
+
+// A client at the server talks with an MCP server at a worker. The session ends with its client, its program and the
+// server, and nothing of it is left.
+func TestAnMCPServerIsTalkedWithAtAWorker(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "aod.yaml")
+	write(t, "local_sandboxes: false\nworker_grace: 1m\n", file)
+	s := newServer(t, "--config", file)
+	name := uniqueUnit()
+	addMCP(t, s.units, name, "")
+	s.start()
+	w := newFarProcess(t, s)
+	w.start()
+	ids := s.sessions(name, 3)
+	for _, id := range ids {
+		if _, body := s.speaks("POST", name, id, toolCall(1, "echo", `{"text":"good day"}`)); !strings.Contains(body, "good day") {
+			t.Errorf("it answers %s", body)
+		}
+	}
+	s.speaks("DELETE", name, ids[0], "")
+	s.speaks("POST", name, ids[1], toolCall(2, "killed", "{}"))
+	testkit.Eventually(t, "two sessions are over", func() bool { return sessionContainers(t, s.engine, name) == 1 })
+	outcomes := map[api.Outcome]int{}
+	testkit.Eventually(t, "their runs are over", func() bool {
+		clear(outcomes)
+		for _, r := range s.sessionRuns(name) {
+			outcomes[r.Outcome]++
+		}
+		return outcomes[api.Success] == 1 && outcomes[api.CapsuleError] == 1
+	})
+	s.kill()
+	s.start()
+	w.empty()
+	testkit.Eventually(t, "nothing is left", func() bool { return sessionContainers(t, s.engine, name) == 0 })
+}

@@ -271,6 +271,9 @@ func (h *held) prepare() error {
 		h.egress.Restore(r.Record.Egress)
 	}
 	h.run = r
+	if a.Talk {
+		r.Extra = newFarTalk(h)
+	}
 	if err := h.giveSession(); err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/capsule/unit"
 	"github.com/agent-on-demand/aod/handoff/egress"
 	"github.com/agent-on-demand/aod/internal/pause"
 	"github.com/agent-on-demand/aod/internal/safefs"
@@ -83,7 +84,7 @@ func (x *execution) Attempt(ctx context.Context) (run.Result, error) {
 		return run.Result{}, err
 	}
 	l := newLease(terms{ID: rand.Text(), Worker: of.worker, Nonce: nonce, Attempt: x.run.Attempt}, x.run)
-	l.secrets = values
+	l.secrets, l.talk = values, talkOf(x.run)
 	if err = x.begin(l); err != nil {
 		l = nil
 	}
@@ -118,6 +119,10 @@ func (x *execution) Resume(ctx context.Context) (run.Result, error) {
 	if x.lease == nil {
 		return x.local.Resume(ctx)
 	}
+	if x.run.Unit.Kind == unit.MCP { // its client is gone
+		x.void(x.lease)
+		return x.local.Resume(ctx)
+	}
 	if _, err := x.f.secretsOf(x.lease); err != nil {
 		x.run.Warn("secrets of the run can't be read any more, and aren't hidden in what it tells from here on")
 	}
@@ -130,7 +135,14 @@ func (x *execution) Resume(ctx context.Context) (run.Result, error) {
 // lead waits for the end of an attempt at a worker.
 func (x *execution) lead(ctx context.Context, l *lease) (run.Result, error) {
 	far := &farAPI{x: x, lease: l}
-	result, err := x.await(ctx, l, far)
+	end := x.await(ctx, l, far, l.talk != nil)
+	if end.begun { // it mostly waits for its client
+		far.calls.Lend(context.Background(), func() { end = x.await(ctx, l, far, false) })
+	}
+	result, err := end.result, end.err
+	if end.told != nil {
+		result, err = x.take(ctx, l, *end.told)
+	}
 	switch {
 	case errors.Is(err, runtime.ErrDetach):
 		far.close(runtime.ErrDetach)
@@ -141,8 +153,18 @@ func (x *execution) lead(ctx context.Context, l *lease) (run.Result, error) {
 	return result, err
 }
 
-// await follows what a worker tells until the attempt's end, which also comes when the worker is lost.
-func (x *execution) await(ctx context.Context, l *lease, far *farAPI) (run.Result, error) {
+// awaited is what has become of an attempt at a worker: what it has told of the end, a result without that, an error, or
+// that the program has begun.
+type awaited struct {
+	told   *wire.Ended
+	result run.Result
+	err    error
+	begun  bool
+}
+
+// await follows what a worker tells until the attempt's end, which also comes when the worker is lost, or until its
+// program has begun.
+func (x *execution) await(ctx context.Context, l *lease, far *farAPI, begins bool) awaited {
 	tick := time.NewTicker(look)
 	defer tick.Stop()
 	waits := &waiting{run: x.run}
@@ -150,22 +172,26 @@ func (x *execution) await(ctx context.Context, l *lease, far *farAPI) (run.Resul
 	for done := ctx.Done(); ; {
 		now := l.now()
 		if err := x.enterRunning(now); err != nil {
-			return run.Result{}, err
+			return awaited{err: err}
 		}
 		if x.run.State() == api.Running {
 			l.enter()
 			if err := far.open(ctx); err != nil {
-				return run.Result{}, err
+				return awaited{err: err}
 			}
 			if err := x.keepTold(l); err != nil {
-				return run.Result{}, err
+				return awaited{err: err}
+			}
+			if begins {
+				return awaited{begun: true}
 			}
 		}
 		if now.ended != nil {
-			return x.take(ctx, l, *now.ended)
+			return awaited{told: now.ended}
 		}
 		if why := x.whyLost(l, waits, now); why != "" {
-			return x.lost(ctx, l, why)
+			result, err := x.lost(ctx, l, why)
+			return awaited{result: result, err: err}
 		}
 		select {
 		case <-l.news:
@@ -173,11 +199,11 @@ func (x *execution) await(ctx context.Context, l *lease, far *farAPI) (run.Resul
 		case <-done:
 			done = nil
 			if letGo(ctx) {
-				return run.Result{}, runtime.ErrDetach
+				return awaited{err: runtime.ErrDetach}
 			}
 			x.f.registry.find(l.Worker).put("cancel/"+l.ID, wire.Order{Cancel: cancelOf(l, context.Cause(ctx))})
 		case <-x.f.process.Life.Done(): // the next process goes on with the wish to cancel
-			return run.Result{}, runtime.ErrDetach
+			return awaited{err: runtime.ErrDetach}
 		}
 	}
 }

@@ -63,6 +63,8 @@ func (h face) ofLeases(mux *http.ServeMux) {
 		"GET " + at + wire.Home:                    h.home,
 		"PUT " + at + wire.Home:                    h.putHome,
 		"POST " + at + wire.Ask:                    h.ask,
+		"POST " + at + wire.Stdin:                  h.stdin,
+		"POST " + at + wire.Stdout:                 h.stdout,
 		"GET " + at + wire.Input + "/{name...}":    h.input,
 		"GET " + at + wire.Incoming + "/{name...}": h.incoming,
 		"POST " + at + wire.Report:                 h.report,

@@ -159,8 +159,8 @@ func (f *Feature) secretsOf(l *lease) (map[string]secrets.Secret, error) {
 
 // goes reports whether the runs of a unit can go on at a worker. What isn't here yet runs at the server.
 func (f *Feature) goes(u *unit.Unit) bool {
-	contained := u.Kind == unit.Capsule || u.Kind == unit.AU || u.Kind == unit.Agent
-	return contained && f.secretsTravel(u) && u.Policy.Isolation == "" && !f.opts.Stays(u.Name)
+	kinds := []unit.Kind{unit.Capsule, unit.AU, unit.Agent, unit.MCP}
+	return slices.Contains(kinds, u.Kind) && f.secretsTravel(u) && u.Policy.Isolation == "" && !f.opts.Stays(u.Name)
 }
 
 // isContained reports whether the runs of a unit have containers.
@@ -173,7 +173,7 @@ func (f *Feature) Admit(u *unit.Unit) error {
 	}
 	return fault.New(fault.Unsupported, "%q runs at the server itself alone, which has no containers "+
 		"(local_sandboxes: false)", u.Name).
-		WithHint("set local_sandboxes: true; workers take capsules, Agentic Units and agents, " +
+		WithHint("set local_sandboxes: true; workers take capsules, Agentic Units, agents and MCP servers, " +
 			"of those with secrets the ones whose secrets are in worker.NAME.secrets")
 }
 
@@ -198,7 +198,7 @@ func (f *Feature) Place(r *run.Run) (needs []string, prefers func(machine string
 
 // travels reports whether a run can go on at a worker.
 func (f *Feature) travels(r *run.Run) bool {
-	return f.goes(r.Unit) && r.Extra == nil
+	return f.goes(r.Unit) && (r.Extra == nil || talkOf(r) != nil)
 }
 
 // preference ranks machines for a run: where its unit's image is, then where its caller is. A turn of a session goes

@@ -45,6 +45,7 @@ type lease struct {
 	transfers map[string]*transfer
 	secrets   map[string]secrets.Secret // of its program, by their names
 
+	talk    *talk            // with an MCP server; nil: the run is none
 	session *wire.Session    // as the worker is told of it, before it leads; nil: it has none
 	from    far              // what the turn begins with
 	said    []api.AgentEvent // by the program, and not stored yet

@@ -147,6 +147,7 @@ func (f *Feature) assignment(l *lease) wire.Assignment {
 		Lease: l.ID, Run: r.ID, Root: r.Lineage.Root, Parent: r.Lineage.Parent, Attempt: l.Attempt,
 		Path: r.Lineage.Path, Grants: r.Grants, Limits: r.Limits, Input: r.Input.Payload.JSON(),
 		Files: filesIn(r.InputDir()), Start: r.Start, Project: r.Project, Session: l.session,
+		Talk: l.talk != nil,
 		Unit: wire.Of{
 			Name: u.Name, Version: u.Version, Upload: u.Source == unit.FromUpload, Network: u.Policy.Network,
 			ReadWrite: u.Policy.ReadWrite, Writable: u.Policy.Writable, Isolation: u.Policy.Isolation,

@@ -99,6 +99,9 @@ func (a *farAPI) open(ctx context.Context) error {
 	relay.handler, relay.run = handler, r
 	relay.life, a.letGo = context.WithCancelCause(ctx)
 	a.stop = context.AfterFunc(ctx, func() { a.calls.CancelAll(context.Cause(ctx)) })
+	if a.lease.talk != nil {
+		a.lease.talk.begin(r)
+	}
 	close(relay.open)
 	return nil
 }
@@ -110,6 +113,9 @@ func (a *farAPI) close(cause error) {
 	}
 	a.stop()
 	a.letGo(cause)
+	if a.lease.talk != nil {
+		a.lease.talk.end(a.x.run)
+	}
 	a.calls.End(cause)
 	if !errors.Is(cause, runtime.ErrDetach) {
 		_ = a.lease.relay.handler.Close()

@@ -19,8 +19,24 @@ import (
 )
 
 // mcpServer is the program of an MCP server: it talks with a client on stdin and stdout. The
-// client's end is the relay.Session in Request.Extra. The run is over with the session.
+// client's end is the Talk in Request.Extra. The run is over with the session.
 type mcpServer struct{}
+
+// Talk is a client's session as the program of an MCP server has it: a relay.Session, or what stands for one that is at
+// another machine.
+type Talk interface {
+	// Talk connects the session with a program until stdout ends, and the session is over. What isn't a message goes to
+	// noise.
+	Talk(stdin io.WriteCloser, stdout io.Reader, noise func(line []byte))
+	// End ends the session; the first cause counts. Done is closed when it is over, Err says why, and EndedWell whether
+	// that is because nobody wanted more of it.
+	End(cause error)
+	Done() <-chan struct{}
+	Err() error
+	EndedWell() bool
+	// Calls returns the calls so far: the first of them, and how many there were and failed.
+	Calls() (first []api.ToolCall, all, failed int)
+}
 
 func (mcpServer) noun() string { return "server" }
 
@@ -89,8 +105,8 @@ func SessionRules(u *unit.Unit) (relay.Options, error) {
 	return relay.Options{Tools: c.MCP.Tools, Timeout: c.MCP.Timeout, Idle: c.MCP.Idle}, nil
 }
 
-func sessionOf(extra any) *relay.Session {
-	s, _ := extra.(*relay.Session)
+func sessionOf(extra any) Talk {
+	s, _ := extra.(Talk)
 	return s
 }
 
@@ -118,14 +134,14 @@ func cutOff(why string) run.Result {
 
 // stdioBridge is a session that is connected with the streams of a container.
 type stdioBridge struct {
-	session *relay.Session
+	session Talk
 	stdin   *io.PipeReader // what the container reads
 	toStdin *io.PipeWriter
 	stdout  *io.PipeWriter // what the container writes
 	said    *io.PipeReader
 }
 
-func newStdioBridge(s *relay.Session) *stdioBridge {
+func newStdioBridge(s Talk) *stdioBridge {
 	t := &stdioBridge{session: s}
 	t.stdin, t.toStdin = io.Pipe()
 	t.said, t.stdout = io.Pipe()

@@ -50,6 +50,8 @@ const (
 	Changes   = "changes"   // PUT: a tar of what the attempt has changed of it; GET: what turns before it have
 	Home      = "home"      // GET: a tar of what the session's programs remember; PUT: as the turn has left it
 	Ask       = "ask"       // POST: a Question; the answer is an Answered
+	Stdin     = "stdin"     // POST: a Hear of an MCP server; the answer is a Heard
+	Stdout    = "stdout"    // POST: a Said of one
 	Transfers = "transfers" // PUT a tar of files that were asked for, POST what became of an order
 	Incoming  = "incoming"  // GET, with the name of a file that a callee returned
 )
@@ -206,6 +208,7 @@ type Assignment struct {
 	Start   capsule.AgentStart `json:"start,omitzero"`
 	Project bool               `json:"project,omitempty"` // it works on one
 	Session *Session           `json:"session,omitempty"` // of which it is a turn
+	Talk    bool               `json:"talk,omitempty"`    // it is an MCP server: see Stdin
 	// Left is how long the caller of the run still has when this is sent; 0: it has no end.
 	Left time.Duration `json:"left,omitempty"`
 }
@@ -240,6 +243,36 @@ type Answered struct {
 	Pending bool   `json:"pending,omitempty"` // nobody has answered yet: it is to be asked again
 	Action  string `json:"action,omitempty"`
 	Denied  string `json:"denied,omitempty"` // why it was refused; "": it wasn't
+}
+
+// Hear asks for what the program of an MCP server is to read, when so many bytes of it have come.
+type Hear struct {
+	Offset int64 `json:"offset"`
+	Ended  bool  `json:"ended,omitempty"` // there are no more: it waits for Over
+}
+
+// Heard answers a Hear. Without bytes, and without Over, it is to be asked again.
+type Heard struct {
+	Bytes []byte    `json:"bytes,omitempty"`
+	Ended bool      `json:"ended,omitempty"` // there are no more after those
+	Over  *TalkOver `json:"over,omitempty"`  // the session is over
+}
+
+// Said is what the program of an MCP server has written, after so many bytes.
+type Said struct {
+	Offset int64  `json:"offset"`
+	Bytes  []byte `json:"bytes,omitempty"`
+	Ended  bool   `json:"ended,omitempty"` // it writes no more
+}
+
+// TalkOver is how a session with an MCP server ended, with its calls.
+type TalkOver struct {
+	Well    bool           `json:"well,omitempty"`    // nobody wanted more of it
+	Message string         `json:"message,omitempty"` // why it didn't end well; "": the program ended
+	Hint    string         `json:"hint,omitempty"`
+	Calls   []api.ToolCall `json:"calls,omitempty"` // the first
+	All     int            `json:"all,omitempty"`
+	Failed  int            `json:"failed,omitempty"`
 }
 
 // Of is a version of a unit, with the part of the server's policy that holds for its container.
