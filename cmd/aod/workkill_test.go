@@ -157,7 +157,7 @@ func TestAnMCPServerIsTalkedWithAtAWorker(t *testing.T) {
 	s.start()
 	w := newFarProcess(t, s)
 	w.start()
-	ids := s.sessions(name, 3)
+	ids := s.sessions(name, 4)
 	for _, id := range ids {
 		if _, body := s.speaks("POST", name, id, toolCall(1, "echo", `{"text":"good day"}`)); !strings.Contains(body, "good day") {
 			t.Errorf("it answers %s", body)
@@ -165,7 +165,7 @@ func TestAnMCPServerIsTalkedWithAtAWorker(t *testing.T) {
 	}
 	s.speaks("DELETE", name, ids[0], "")
 	s.speaks("POST", name, ids[1], toolCall(2, "killed", "{}"))
-	testkit.Eventually(t, "two sessions are over", func() bool { return sessionContainers(t, s.engine, name) == 1 })
+	testkit.Eventually(t, "two sessions are over", func() bool { return sessionContainers(t, s.engine, name) == 2 })
 	outcomes := map[api.Outcome]int{}
 	testkit.Eventually(t, "their runs are over", func() bool {
 		clear(outcomes)
@@ -174,8 +174,21 @@ func TestAnMCPServerIsTalkedWithAtAWorker(t *testing.T) {
 		}
 		return outcomes[api.Success] == 1 && outcomes[api.CapsuleError] == 1
 	})
+	cutOff := func() (n int) {
+		for _, r := range s.sessionRuns(name) {
+			if r.Error != nil && r.Error.Kind == "cut_off" {
+				n++
+			}
+		}
+		return n
+	}
 	s.kill()
 	s.start()
+	testkit.Eventually(t, "the server's sessions are over", func() bool { return cutOff() == 2 })
+	s.session(name)
+	w.kill()
+	w.start()
+	testkit.Eventually(t, "the worker's session is over", func() bool { return cutOff() == 3 })
 	w.empty()
 	testkit.Eventually(t, "nothing is left", func() bool { return sessionContainers(t, s.engine, name) == 0 })
 }
