@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -107,8 +108,45 @@ var permissions = []string{"allow", "deny", "nobody", "killed"}
 // answered when the server was killed meanwhile.
 func TestNoKillOfTheServerLosesOrDoublesATurn(t *testing.T) {
 	t.Parallel()
-	kills, turns := long(t, "AOD_KILLS"), long(t, "AOD_TURNS")
 	s := newServer(t, "--concurrency", "8", "--sessions", "8")
+	haveConversations(s, long(t, "AOD_KILLS"), long(t, "AOD_TURNS"), func() func() {
+		return func() {
+			s.kill()
+			s.start()
+		}
+	})
+}
+
+// So do those at a worker, whenever that or the server is killed, or both.
+func TestNoKillOfAWorkerLosesOrDoublesATurn(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "aod.yaml")
+	write(t, "local_sandboxes: false\nworker_grace: 5m\n", file)
+	s := newServer(t, "--config", file, "--sessions", "8")
+	haveConversations(s, long(t, "AOD_KILLS"), long(t, "AOD_TURNS"), func() func() {
+		w := newFarProcess(t, s)
+		w.start()
+		killed := 0
+		return func() {
+			killed++
+			if killed%3 > 0 {
+				w.kill()
+			}
+			if killed%3 < 2 {
+				s.kill()
+				s.start()
+			}
+			if killed%3 > 0 {
+				w.start()
+			}
+		}
+	})
+}
+
+// haveConversations has one of each kind while something is killed: begin is called when the server is
+// there, and what it returns kills, and starts again what was killed.
+func haveConversations(s *server, kills, turns int, begin func() (kill func())) {
+	t := s.t
 	for _, kind := range talkKinds {
 		command := "command: [python3, -u, /talk.py]\n"
 		if !kind.transcript {
@@ -119,7 +157,7 @@ func TestNoKillOfTheServerLosesOrDoublesATurn(t *testing.T) {
 		write(t, "name: "+kind.name+"\nkind: agent\nagent:\n  "+command+"  mode: interactive\n  approval: ask\n  approval_timeout: "+permitTime+"\n"+kind.yaml+"limits: {timeout: 10m, memory: 128MiB}\n", s.units, kind.name, "agent.yaml")
 	}
 	s.start()
-	c := &conversations{server: s, dice: dice(t), turns: turns * len(talkKinds)}
+	c := &conversations{server: s, dice: dice(t), turns: turns * len(talkKinds), killOne: begin()}
 	for _, kind := range talkKinds {
 		one := &conversed{conversations: c, unit: kind.name, session: s.converse(kind.name), transcript: kind.transcript, late: map[int]bool{}}
 		c.all = append(c.all, one)
@@ -135,6 +173,7 @@ type conversations struct {
 	dice    *rand.Rand
 	all     []*conversed
 	turns   int // of all conversations
+	killOne func()
 	had     atomic.Int64
 	kills   atomic.Int64
 	waiting atomic.Int64 // conversations that go on after the next kill
@@ -151,9 +190,8 @@ func (c *conversations) disturb(planned int) {
 			time.Sleep(5 * time.Millisecond)
 		}
 		time.Sleep(time.Duration(c.dice.Int64N(int64(1200 * time.Millisecond)))) // what is tested are random moments
-		c.kill()
+		c.killOne()
 		c.kills.Add(1)
-		c.start()
 	}
 }
 
@@ -231,6 +269,14 @@ func (o *conversed) said(n int) string {
 	return fmt.Sprintf("say %d", n+1)
 }
 
+// output is the reply as a turn's result has it: with ACP a blank line parts it where a permission was asked for.
+func (o *conversed) output(n int) string {
+	if strings.HasPrefix(o.unit, "acp") {
+		return strings.Replace(o.reply(n), ": may", ": \n\nmay", 1)
+	}
+	return o.reply(n)
+}
+
 // reply is what a turn should come to.
 func (o *conversed) reply(n int) string {
 	text := fmt.Sprintf("told %d: %s", n+1, o.said(n))
@@ -303,7 +349,7 @@ func (c *conversations) judge(turns int) {
 		for n, id := range o.ids {
 			r := c.await(id)
 			c.removeLater(r.Image.Ref)
-			if c.replied(r, o.reply(n)); r.Outcome != api.Success {
+			if c.replied(r, o.output(n)); r.Outcome != api.Success {
 				c.t.Logf("its log: %q", c.logOf(id))
 			}
 			if r.Turn != n+1 || len(r.Attempts) > 0 {

@@ -346,6 +346,9 @@ func talkInside(ctx context.Context, box servicetest.Sandbox) int {
 			stopped()
 			continue
 		case "may":
+			if strings.HasSuffix(text, "well") {
+				s.saysText("well: ")
+			}
 			request := map[string]any{"subtype": "can_use_tool", "tool_name": "Write", "input": map[string]any{}}
 			s.says("control_request", map[string]any{"request_id": fmt.Sprintf("q%d", heard), "request": request})
 			if !s.next(&line) {

@@ -73,7 +73,7 @@ func TestAProgramAtAWorkerAsksForAPermission(t *testing.T) {
 	f := talkersAt(t, "1m")
 	w := f.worker("big", 2)
 	for _, between := range []func(){func() {}, f.crash, w.again} {
-		record, err := f.submit(t.Context(), client.Submission{Unit: "asking", Input: []byte(`{"message": "may I"}`)})
+		record, err := f.submit(t.Context(), client.Submission{Unit: "asking", Input: []byte(`{"message": "may I well"}`)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -83,8 +83,8 @@ func TestAProgramAtAWorkerAsksForAPermission(t *testing.T) {
 			t.Fatal(err)
 		}
 		r := f.await(record.ID)
-		f.replied(r, "heard 1, told 1: may I allow")
-		if text := f.transcript(r.ID); text != "heard 1, told 1: may I allow" {
+		f.replied(r, "well: heard 1, told 1: may I well allow")
+		if text := f.transcript(r.ID); text != "well: heard 1, told 1: may I well allow" {
 			t.Errorf("it told %q", text)
 		}
 	}

@@ -441,10 +441,16 @@ func (h *held) tell() error {
 func (h *held) tellEnd(ended wire.Ended) error {
 	ctx, link := h.wanted, h.worker.link
 	return link.repeat(ctx, "tell the end", func() error {
+		if h.talk.said != nil {
+			h.report.makeSure()
+		}
 		if err := h.report.flush(ctx); err != nil {
 			return err
 		}
 		ended.Lines = h.lines.told()
+		if h.talk.said != nil {
+			ended.Said = h.talk.said.told()
+		}
 		if err := (carrier{h}).send(ctx, ended.Files); err != nil {
 			return err
 		}

@@ -24,6 +24,7 @@ type reporter struct {
 	hosts   []api.EgressEvent // that the program reached for the first time
 	runs    *wire.Progress    // since when the program runs; nil: it doesn't yet
 	asks    bool              // what the server has got from an earlier process isn't known
+	sure    bool              // it is to be asked that, too, where there is nothing to tell
 	waits   *api.Waiting      // for what the run waits, as the server was told
 	telling sync.Mutex
 }
@@ -50,6 +51,13 @@ func (r *reporter) running() {
 	r.runs = &progress
 	r.mu.Unlock()
 	wake(r.urgent)
+}
+
+// makeSure has the server be asked what it has, also where it should have all.
+func (r *reporter) makeSure() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.asks, r.sure = true, true
 }
 
 // built passes on a step of a build, but for what it writes.
@@ -145,7 +153,7 @@ func (r *reporter) flushOnce(ctx context.Context) (more bool, err error) {
 	if !asks {
 		told.Line, told.Lines, told.First, told.Told = first, some, firstSaid, said
 	}
-	nothing := len(some)+len(said)+len(r.builds)+len(r.hosts) == 0 && r.runs == nil && told.Waits == r.waits
+	nothing := len(some)+len(said)+len(r.builds)+len(r.hosts) == 0 && r.runs == nil && told.Waits == r.waits && !r.sure
 	r.mu.Unlock()
 	if nothing {
 		return false, nil
@@ -159,14 +167,16 @@ func (r *reporter) flushOnce(ctx context.Context) (more bool, err error) {
 	if r.runs == told.Running {
 		r.runs = nil
 	}
-	r.asks, r.waits = false, told.Waits
+	r.asks, r.sure, r.waits = false, false, told.Waits
 	r.mu.Unlock()
 	if asks {
-		return true, errors.Join(h.lines.skipTo(answer.Lines), h.skipSaid(answer.Told))
+		return true, errors.Join(h.lines.skipTo(answer.Lines), h.sayFrom(answer.Told))
 	}
 	h.lines.took(first+int64(len(some)), after)
-	if len(said) > 0 {
-		h.talk.said.took(firstSaid+int64(len(said)), afterSaid)
+	if len(said) > 0 && answer.Told == firstSaid+int64(len(said)) {
+		h.talk.said.took(answer.Told, afterSaid)
+	} else if len(said) > 0 {
+		return true, h.sayFrom(answer.Told)
 	}
 	return len(some)+len(said) > 0, nil
 }

@@ -222,12 +222,12 @@ func (h *held) said() (first int64, some []api.AgentEvent, after int64, err erro
 	return h.talk.said.next()
 }
 
-// skipSaid passes over what the server has got from an earlier process.
-func (h *held) skipSaid(count int64) error {
+// sayFrom tells what the program has said from what the server hasn't.
+func (h *held) sayFrom(count int64) error {
 	if h.talk.said == nil {
 		return nil
 	}
-	return h.talk.said.skipTo(count)
+	return h.talk.said.goBackTo(count)
 }
 
 // sessionEnd is what the server is told of the session at the end of a turn; nil: nothing has changed.

@@ -121,6 +121,12 @@ func (s *spool[T]) took(count, after int64) {
 	s.sent, s.offset = count, after
 }
 
+// goBackTo has the items be told again from a number on.
+func (s *spool[T]) goBackTo(count int64) error {
+	s.took(0, 0)
+	return s.skipTo(count)
+}
+
 // skipTo passes over the items that the server has got from an earlier process.
 func (s *spool[T]) skipTo(count int64) error {
 	for {

@@ -411,11 +411,18 @@ func (h face) end(w http.ResponseWriter, r *http.Request, l *lease) error {
 	if err := read(r, l.run.Limits.ResultBytes+wire.MaxMessage, &told); err != nil {
 		return err
 	}
+	if err := untilOver(r.Context(), l.led); err != nil {
+		return err
+	}
+	lacks := false
 	l.tell(func() {
-		if l.ended == nil {
+		if lacks = told.Said > l.next; !lacks && l.ended == nil {
 			l.ended = &told
 		}
 	})
+	if lacks {
+		return fault.New(fault.Unavailable, "what the program said has to come before its end")
+	}
 	ctx, cancel := context.WithTimeout(r.Context(), endTime)
 	defer cancel()
 	select {

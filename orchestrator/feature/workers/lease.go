@@ -49,7 +49,8 @@ type lease struct {
 	session *wire.Session    // as the worker is told of it, before it leads; nil: it has none
 	from    far              // what the turn begins with
 	said    []api.AgentEvent // by the program, and not stored yet
-	next    int64            // number of what it says next
+	next    int64            // number of what it says next, in this process: it begins anew
+	before  int64            // how much of it an earlier process has stored
 	heard   pause.Notifier   // of what is stored
 
 	uploading sync.Mutex

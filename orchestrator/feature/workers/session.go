@@ -96,7 +96,7 @@ func (x *execution) giveSession(l *lease) {
 		l.session.After = from.Lease
 	}
 	if from.Telling == l.ID {
-		l.next = from.Told
+		l.before = from.Told
 	}
 }
 
@@ -106,16 +106,17 @@ func changesFile(s *run.Session, lease string) string {
 	return filepath.Join(s.Dir, "changes-"+lease+".tar")
 }
 
-// keepTold stores what the program has said since. It is told once, whatever dies.
+// keepTold stores what the program has said since. It is told once, whatever dies. What an earlier process has stored
+// comes again: a secret may have begun in it.
 func (x *execution) keepTold(l *lease) error {
-	events := l.unkept()
-	if len(events) == 0 {
-		return nil
-	}
-	s := x.session()
-	s.Told += int64(len(events))
-	if err := x.run.KeepSession(farSession{s}, events...); err != nil {
-		return err
+	events, again := l.unkept()
+	x.run.ToldAgain(events[:again]...)
+	if fresh := events[again:]; len(fresh) > 0 {
+		s := x.session()
+		s.Told += int64(len(fresh))
+		if err := x.run.KeepSession(farSession{s}, fresh...); err != nil {
+			return err
+		}
 	}
 	l.kept(len(events))
 	return nil
@@ -298,23 +299,27 @@ func (b *outbox) keepRest(held []string) {
 	})
 }
 
-// unkept returns what the program has said and isn't stored yet.
-func (l *lease) unkept() []api.AgentEvent {
+// unkept returns what the program has said that this process hasn't looked at, and how much of that an earlier one has
+// stored.
+func (l *lease) unkept() (events []api.AgentEvent, again int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return slices.Clone(l.said)
+	return slices.Clone(l.said), min(max(l.before-l.next+int64(len(l.said)), 0), int64(len(l.said)))
 }
 
 // kept notes that so much of it is stored now.
 func (l *lease) kept(n int) {
+	if n == 0 {
+		return
+	}
 	l.mu.Lock()
 	l.said = l.said[n:]
 	l.mu.Unlock()
 	l.heard.Notify()
 }
 
-// hear takes what the program said, of which the first has a number, and returns how much of all is stored when all of
-// that is.
+// hear takes what the program said, of which the first has a number, and returns how much of all has come to this
+// process when all of that is stored.
 func (l *lease) hear(ctx context.Context, first int64, told []api.AgentEvent) (int64, error) {
 	l.mu.Lock()
 	fresh := told[min(max(l.next-first, 0), int64(len(told))):]

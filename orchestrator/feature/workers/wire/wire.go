@@ -331,7 +331,7 @@ type Line struct {
 // Received answers a Reported.
 type Received struct {
 	Lines int64 `json:"lines"`          // how many lines of the attempt the server has
-	Told  int64 `json:"told,omitempty"` // how much of what its program said
+	Told  int64 `json:"told,omitempty"` // how much of what its program said: after a start of the server none
 }
 
 // Progress is the worker's part of a record: what it alone knows.
@@ -365,7 +365,8 @@ type Ended struct {
 	Failure  *api.RunError   `json:"failure,omitempty"`
 	Output   json.RawMessage `json:"output,omitempty"`
 	Files    []api.File      `json:"files,omitempty"`
-	Lines    int64           `json:"lines"` // of the log, all told
+	Lines    int64           `json:"lines"`          // of the log, all told
+	Said     int64           `json:"said,omitempty"` // by the program, all told: see Reported
 	// Changes says that the attempt has told what it made of its project.
 	Changes bool `json:"changes,omitempty"`
 	// Session is what the turn has left of its session; nil: it has left nothing.
