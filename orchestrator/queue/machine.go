@@ -177,7 +177,9 @@ func (all machines) have(needs []string, rank func(machine string) int) bool {
 
 // fit reports whether there is memory for a run on a machine that has a slot for it.
 func (all machines) fit(p *Permit) bool {
-	return slices.ContainsFunc(all, func(m *machine) bool { return m.free() > 0 && m.suits(p.needs, p.rank) && m.fits(p) })
+	return slices.ContainsFunc(all, func(m *machine) bool {
+		return m.free() > 0 && m.suits(p.needs, p.rank) && m.fits(p)
+	})
 }
 
 // choose returns the machine on which the first run of a line begins now; nil: it doesn't. Of those that it may have,

@@ -431,7 +431,8 @@ func unpackEntry(root *os.Root, head *tar.Header, content io.Reader) error {
 	if head.Typeflag == tar.TypeSymlink {
 		return root.Symlink(head.Linkname, name)
 	}
-	file, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, fs.FileMode(head.Mode)&0o700|0o600) //nolint:gosec // masked
+	mode := fs.FileMode(head.Mode)&0o700 | 0o600 //nolint:gosec // no more of it
+	file, err := root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {
 		return err
 	}

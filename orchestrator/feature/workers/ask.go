@@ -84,7 +84,8 @@ func (h face) ask(w http.ResponseWriter, r *http.Request, l *lease) error {
 // questionOf is a question as people are asked it.
 func questionOf(q wire.Question) (run.Question, error) {
 	if q.Address == "" || len(q.Answers) == 0 || len(q.Answers) > mostAnswers {
-		return run.Question{}, fault.New(fault.BadRequest, "a question has an address, and 1 to %d answers", mostAnswers)
+		return run.Question{}, fault.New(fault.BadRequest, "a question has an address, and 1 to %d answers",
+			mostAnswers)
 	}
 	if len(q.Show) > 0 {
 		if _, err := contract.Decode(q.Show, wire.MaxMessage); err != nil {

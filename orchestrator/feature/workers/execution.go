@@ -153,8 +153,8 @@ func (x *execution) lead(ctx context.Context, l *lease) (run.Result, error) {
 	return result, err
 }
 
-// awaited is what has become of an attempt at a worker: what it has told of the end, a result without that, an error, or
-// that the program has begun.
+// awaited is what has become of an attempt at a worker: what it has told of the end, a result without that, an error,
+// or that the program has begun.
 type awaited struct {
 	told   *wire.Ended
 	result run.Result
@@ -284,7 +284,7 @@ func (x *execution) lost(ctx context.Context, l *lease, why string) (run.Result,
 	x.f.lostAttempts.Add(1)
 	x.f.logger.Warn("worker lost a run", "run", x.run.ID, "attempt", x.run.Attempt, "worker", l.Worker)
 	if ctx.Err() != nil {
-		return run.Stopped(nil, context.Cause(ctx)), nil
+		return run.Stopped(nil, context.Cause(ctx)), nil //nolint:nilerr // which says why
 	}
 	failure := api.RunError{
 		Category: api.CategoryTransient, Kind: api.KindWorkerLost, Message: "the attempt is lost: " + why,

@@ -188,7 +188,7 @@ func (h face) orders(w http.ResponseWriter, r *http.Request, name string) error 
 	if _, err := h.member(name); fault.Is(err, fault.NotFound) { // it was removed while it asked
 		return errors.Join(errRemoved, h.forget(ctx, name))
 	}
-	over, err := h.overOf(ctx, name, hello.Sessions)
+	over, err := sessions(h).overOf(ctx, name, hello.Sessions)
 	if err != nil {
 		return err
 	}
@@ -268,7 +268,7 @@ func (h face) renew(w http.ResponseWriter, r *http.Request, name string) error {
 		worker.box.keepVoid(held.Leases)
 		worker.box.keepRest(held.Sessions)
 	}
-	over, err := h.overOf(r.Context(), name, held.Sessions)
+	over, err := sessions(h).overOf(r.Context(), name, held.Sessions)
 	if err != nil {
 		return err
 	}
@@ -414,15 +414,14 @@ func (h face) end(w http.ResponseWriter, r *http.Request, l *lease) error {
 	if err := untilOver(r.Context(), l.led); err != nil {
 		return err
 	}
-	lacks := false
+	if !l.telling.has(told.Said) {
+		return fault.New(fault.Unavailable, "what the program said has to come before its end")
+	}
 	l.tell(func() {
-		if lacks = told.Said > l.next; !lacks && l.ended == nil {
+		if l.ended == nil {
 			l.ended = &told
 		}
 	})
-	if lacks {
-		return fault.New(fault.Unavailable, "what the program said has to come before its end")
-	}
 	ctx, cancel := context.WithTimeout(r.Context(), endTime)
 	defer cancel()
 	select {

@@ -189,7 +189,7 @@ func (f *Feature) Place(r *run.Run) (needs []string, prefers func(machine string
 	for _, name := range r.Unit.Policy.Secrets {
 		needs = append(needs, labelSecret+name)
 	}
-	need, machine := f.placeOf(r)
+	need, machine := sessions{f}.placeOf(r)
 	if need != "" {
 		needs = append(needs, need)
 	}
@@ -225,6 +225,11 @@ func (f *Feature) Execution(r *run.Run, kind run.Kind) run.Execution {
 		return kind.Execution(r)
 	}
 	return newExecution(f, r, kind)
+}
+
+// Conversant implements feature.Placer.
+func (f *Feature) Conversant(here run.Conversant) run.Conversant {
+	return conversant{here, sessions{f}}
 }
 
 // machineOf returns a machine as the queue has it.

@@ -7,7 +7,6 @@ import (
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/handoff/egress"
-	"github.com/agent-on-demand/aod/internal/pause"
 	"github.com/agent-on-demand/aod/internal/secrets"
 	"github.com/agent-on-demand/aod/orchestrator/feature/workers/wire"
 	"github.com/agent-on-demand/aod/orchestrator/run"
@@ -45,13 +44,10 @@ type lease struct {
 	transfers map[string]*transfer
 	secrets   map[string]secrets.Secret // of its program, by their names
 
-	talk    *talk            // with an MCP server; nil: the run is none
-	session *wire.Session    // as the worker is told of it, before it leads; nil: it has none
-	from    far              // what the turn begins with
-	said    []api.AgentEvent // by the program, and not stored yet
-	next    int64            // number of what it says next, in this process: it begins anew
-	before  int64            // how much of it an earlier process has stored
-	heard   pause.Notifier   // of what is stored
+	talk    *talk         // with an MCP server; nil: the run is none
+	session *wire.Session // as the worker is told of it, before it leads; nil: it has none
+	from    far           // what the turn begins with
+	telling telling
 
 	uploading sync.Mutex
 	uploaded  int64    // bytes of its output files, in this process
@@ -151,7 +147,9 @@ func (l *lease) report(ctx context.Context, r wire.Reported) (has wire.Received,
 			return has, err
 		}
 	}
-	has.Told, err = l.hear(ctx, r.First, r.Told)
+	l.telling.take(r.First, r.Told)
+	l.wake()
+	has.Told, err = l.telling.stored(ctx)
 	return has, err
 }
 

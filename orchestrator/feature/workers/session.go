@@ -15,6 +15,7 @@ import (
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/internal/pause"
 	"github.com/agent-on-demand/aod/internal/wire/httpwire"
 	"github.com/agent-on-demand/aod/orchestrator/feature/workers/wire"
 	"github.com/agent-on-demand/aod/orchestrator/run"
@@ -96,7 +97,7 @@ func (x *execution) giveSession(l *lease) {
 		l.session.After = from.Lease
 	}
 	if from.Telling == l.ID {
-		l.before = from.Told
+		l.telling.before = from.Told
 	}
 }
 
@@ -109,7 +110,7 @@ func changesFile(s *run.Session, lease string) string {
 // keepTold stores what the program has said since. It is told once, whatever dies. What an earlier process has stored
 // comes again: a secret may have begun in it.
 func (x *execution) keepTold(l *lease) error {
-	events, again := l.unkept()
+	events, again := l.telling.unkept()
 	x.run.ToldAgain(events[:again]...)
 	if fresh := events[again:]; len(fresh) > 0 {
 		s := x.session()
@@ -118,7 +119,7 @@ func (x *execution) keepTold(l *lease) error {
 			return err
 		}
 	}
-	l.kept(len(events))
+	l.telling.kept(len(events))
 	return nil
 }
 
@@ -183,9 +184,12 @@ func (x *execution) loseSession(l *lease) error {
 	return x.run.KeepTurn(farSession{x.session()})
 }
 
+// sessions are those of a server that go on at workers.
+type sessions struct{ *Feature }
+
 // placeOf returns what a turn of a session needs of a machine beside what its unit does, and the one that has its
 // container; "": none has. The turns of a session go on at workers, or all of them here.
-func (f *Feature) placeOf(r *run.Run) (need, machine string) {
+func (sessions) placeOf(r *run.Run) (need, machine string) {
 	s := r.Session
 	if s == nil || s.Single || s.Saved == nil {
 		return "", ""
@@ -229,29 +233,26 @@ func (g *registry) noteLost() {
 	}
 }
 
-// Conversant implements feature.Placer.
-func (f *Feature) Conversant(here run.Conversant) run.Conversant { return conversant{here, f} }
-
 // conversant ends sessions where they are.
 type conversant struct {
 	run.Conversant
-	f *Feature
+	sessions
 }
 
 // EndSession implements run.Conversant. A worker does it when it hears of it, and removes the files of a session that
 // is over by itself.
 func (c conversant) EndSession(ctx context.Context, id string) error {
-	at, over, err := c.f.storedSession(ctx, id)
+	at, over, err := c.stored(ctx, id)
 	switch {
 	case err != nil:
 		return err
 	case at != nil && over:
-		c.f.registry.find(at.Worker).put(restOrder(id), wire.Order{Over: id})
+		c.registry.find(at.Worker).put(restOrder(id), wire.Order{Over: id})
 		return nil
 	case at != nil:
-		c.f.registry.find(at.Worker).put(restOrder(id), wire.Order{Rest: id})
+		c.registry.find(at.Worker).put(restOrder(id), wire.Order{Rest: id})
 		return nil
-	case c.f.opts.Elsewhere:
+	case c.opts.Elsewhere:
 		return nil // no turn of it has begun
 	}
 	return c.Conversant.EndSession(ctx, id)
@@ -259,9 +260,9 @@ func (c conversant) EndSession(ctx context.Context, id string) error {
 
 func restOrder(session string) string { return "rest/" + session }
 
-// storedSession returns where a session goes on, and whether it is over; nil: it doesn't go on at a worker.
-func (f *Feature) storedSession(ctx context.Context, id string) (at *far, over bool, err error) {
-	row, err := f.process.Store.Sessions.Get(ctx, id)
+// stored returns where a session goes on, and whether it is over; nil: it doesn't go on at a worker.
+func (s sessions) stored(ctx context.Context, id string) (at *far, over bool, err error) {
+	row, err := s.process.Store.Sessions.Get(ctx, id)
 	if fault.Is(err, fault.NotFound) {
 		return nil, true, nil
 	}
@@ -272,15 +273,15 @@ func (f *Feature) storedSession(ctx context.Context, id string) (at *far, over b
 const mostSessions = 4096
 
 // overOf returns which of the sessions that a worker holds it may remove: they are over, or go on elsewhere.
-func (f *Feature) overOf(ctx context.Context, worker string, sessions []string) (over []string, err error) {
+func (s sessions) overOf(ctx context.Context, worker string, ids []string) (over []string, err error) {
 	busy := map[string]bool{}
-	for _, l := range f.leases.held(worker) {
+	for _, l := range s.leases.held(worker) {
 		if l.run.Session != nil {
 			busy[l.run.Session.ID] = true
 		}
 	}
-	for _, id := range sessions[:min(len(sessions), mostSessions)] {
-		at, closed, err := f.storedSession(ctx, id)
+	for _, id := range ids[:min(len(ids), mostSessions)] {
+		at, closed, err := s.stored(ctx, id)
 		if err != nil {
 			return nil, err
 		}
@@ -299,45 +300,63 @@ func (b *outbox) keepRest(held []string) {
 	})
 }
 
+// telling is what the program of an attempt says of its turn.
+type telling struct {
+	mu     sync.Mutex
+	said   []api.AgentEvent // and not looked at yet by who leads the run
+	next   int64            // number of what it says next, in this process: it begins anew
+	before int64            // how much of it an earlier process has stored
+	heard  pause.Notifier   // of what is stored
+}
+
 // unkept returns what the program has said that this process hasn't looked at, and how much of that an earlier one has
 // stored.
-func (l *lease) unkept() (events []api.AgentEvent, again int64) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return slices.Clone(l.said), min(max(l.before-l.next+int64(len(l.said)), 0), int64(len(l.said)))
+func (t *telling) unkept() (events []api.AgentEvent, again int64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return slices.Clone(t.said), min(max(t.before-t.next+int64(len(t.said)), 0), int64(len(t.said)))
 }
 
 // kept notes that so much of it is stored now.
-func (l *lease) kept(n int) {
+func (t *telling) kept(n int) {
 	if n == 0 {
 		return
 	}
-	l.mu.Lock()
-	l.said = l.said[n:]
-	l.mu.Unlock()
-	l.heard.Notify()
+	t.mu.Lock()
+	t.said = t.said[n:]
+	t.mu.Unlock()
+	t.heard.Notify()
 }
 
-// hear takes what the program said, of which the first has a number, and returns how much of all has come to this
-// process when all of that is stored.
-func (l *lease) hear(ctx context.Context, first int64, told []api.AgentEvent) (int64, error) {
-	l.mu.Lock()
-	fresh := told[min(max(l.next-first, 0), int64(len(told))):]
-	if first > l.next {
-		fresh = nil // what is between has to come before
+// has reports whether so much has come to this process.
+func (t *telling) has(count int64) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return count <= t.next
+}
+
+// take takes what the program said, of which the first has a number.
+func (t *telling) take(first int64, told []api.AgentEvent) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if first > t.next { // what is between has to come before
+		return
 	}
+	fresh := told[min(t.next-first, int64(len(told))):]
 	for _, e := range fresh {
 		e.Kind, e.ID = run.Bounded(e.Kind, run.MaxType), run.Bounded(e.ID, run.MaxMessage)
-		l.said = append(l.said, e)
+		t.said = append(t.said, e)
 	}
-	l.next += int64(len(fresh))
-	l.mu.Unlock()
-	l.wake()
+	t.next += int64(len(fresh))
+}
+
+// stored returns how much of all has come to this process, when all of that is stored.
+func (t *telling) stored(ctx context.Context) (int64, error) {
 	for {
-		moved := l.heard.After()
-		l.mu.Lock()
-		next, left := l.next, len(l.said)
-		l.mu.Unlock()
+		moved := t.heard.After()
+		t.mu.Lock()
+		next, left := t.next, len(t.said)
+		t.mu.Unlock()
 		if left == 0 {
 			return next, nil
 		}

@@ -112,7 +112,7 @@ const hearTime = 20 * time.Second
 
 func (h face) stdin(w http.ResponseWriter, r *http.Request, l *lease) error {
 	var asked wire.Hear
-	if err := l.talks(r, &asked); err != nil {
+	if err := readTalk(r, l, &asked); err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), hearTime)
@@ -122,7 +122,7 @@ func (h face) stdin(w http.ResponseWriter, r *http.Request, l *lease) error {
 
 func (h face) stdout(w http.ResponseWriter, r *http.Request, l *lease) error {
 	var said wire.Said
-	if err := l.talks(r, &said); err != nil {
+	if err := readTalk(r, l, &said); err != nil {
 		return err
 	}
 	if err := l.talk.take(said); err != nil {
@@ -131,8 +131,8 @@ func (h face) stdout(w http.ResponseWriter, r *http.Request, l *lease) error {
 	return done(w)
 }
 
-// talks reads a message of a run with an MCP server, when its program runs.
-func (l *lease) talks(r *http.Request, into any) error {
+// readTalk reads a message of a run with an MCP server, when its program runs.
+func readTalk(r *http.Request, l *lease, into any) error {
 	if l.talk == nil {
 		return errVoid
 	}
@@ -187,15 +187,13 @@ func (s *hose) Close() error {
 
 // more returns a channel that is closed when there are bytes after a place, or the end.
 func (s *hose) more(offset int64) <-chan struct{} {
-	for {
-		moved := s.moved.After()
-		if some, ended := s.from(offset); len(some) == 0 && !ended {
-			return moved
-		}
-		over := make(chan struct{})
-		close(over)
-		return over
+	moved := s.moved.After()
+	if some, ended := s.from(offset); len(some) == 0 && !ended {
+		return moved
 	}
+	over := make(chan struct{})
+	close(over)
+	return over
 }
 
 // from returns the bytes after a place, of which those before have come, and whether there will be no more.

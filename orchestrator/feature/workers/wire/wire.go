@@ -219,8 +219,8 @@ type Session struct {
 	Turn    int    `json:"turn"`
 	Single  bool   `json:"single,omitempty"`  // it ends with this turn
 	Project bool   `json:"project,omitempty"` // it was given one, which is the run's
-	// Saved is what its kind kept at the end of the turn before, and After the lease of that turn: a worker that has what
-	// it left goes on with that. With "" what the worker has is not good, and Home and Changes are what the server has.
+	// Saved is what its kind kept at the end of the turn before, and After the lease of that turn: a worker that has
+	// what it left goes on with that. With "" what the worker has isn't good; Home and Changes say what the server has.
 	Saved   json.RawMessage `json:"saved,omitempty"`
 	After   string          `json:"after,omitempty"`
 	Home    bool            `json:"home,omitempty"`
