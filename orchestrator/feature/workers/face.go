@@ -61,6 +61,7 @@ func (h face) ofLeases(mux *http.ServeMux) {
 		"PUT " + at + wire.Changes:                 h.changes,
 		"GET " + at + wire.Input + "/{name...}":    h.input,
 		"GET " + at + wire.Incoming + "/{name...}": h.incoming,
+		"GET " + at + wire.Image + "/{ref...}":     h.image,
 		"POST " + at + wire.Report:                 h.report,
 		"HEAD " + at + wire.Output + "/{name...}":  h.outputSize,
 		"PUT " + at + wire.Output + "/{name...}":   h.output,

@@ -50,6 +50,7 @@ const (
 	Changes   = "changes"   // PUT: a tar of what the attempt has changed of it
 	Transfers = "transfers" // PUT a tar of files that were asked for, POST what became of an order
 	Incoming  = "incoming"  // GET, with the name of a file that a callee returned
+	Image     = "image"     // GET, with a reference of Images: that image, as `docker save` writes it
 )
 
 // Protocol is the version of these messages. A server takes workers of this one and of the one before it.
@@ -64,8 +65,8 @@ const HeaderLast = "Aod-Last-Hello"
 // HeaderAuthorization has what a program sends as its Authorization: that of the request is the worker's.
 const HeaderAuthorization = "Aod-Program-Authorization"
 
-// HeaderSize has how many bytes of an output file the server has, and HeaderDigest the SHA-256 of the whole file in
-// hexadecimal, with the last of its parts.
+// HeaderSize has how many bytes of an output file the server has, or how many its image has, and HeaderDigest the
+// SHA-256 of the whole file in hexadecimal, with the last of its parts.
 const (
 	HeaderSize   = "Aod-Size"
 	HeaderDigest = "Aod-Sha256"
