@@ -351,6 +351,18 @@ func (w *far) lease() (lease string) {
 	return lease
 }
 
+// asks is how often the worker has asked for an address with this end.
+func (w *far) asks(end string) (n int) {
+	w.road.mu.Lock()
+	defer w.road.mu.Unlock()
+	for _, asked := range w.road.asked {
+		if strings.HasSuffix(asked, end) {
+			n++
+		}
+	}
+	return n
+}
+
 // calls is how often a method of its engine was called.
 func (w *far) calls(method string) (n int) {
 	for _, call := range w.engine.Calls() {

@@ -160,3 +160,25 @@ func TestAFetchedImageIsRemoved(t *testing.T) {
 		t.Error("an image is gone that was there before")
 	}
 }
+
+// A worker's slot is another run's while the image of one is built there, and the one goes on when it has it again.
+func TestTheSlotOfAWorkerIsLentWhileAnImageIsBuilt(t *testing.T) {
+	f := newFleet(t, "1m")
+	f.addJob("slow", "")
+	w := f.worker("big", 1)
+	f.succeeded(f.job(jobOrders{Mark: "before"}))
+	gate := make(chan struct{})
+	w.gate.Store(&gate)
+	slow := f.jobOf("slow", jobOrders{Mark: "slow"})
+	f.until(slow, "waits for its image", func(r api.Record) bool { return r.Waiting != nil && r.Waiting.Reason == "image" })
+	f.succeeded(f.job(jobOrders{Mark: "meanwhile"}))
+	holds := f.job(jobOrders{Mark: "holds", Hold: true})
+	f.awaitBegun("holds")
+	close(gate)
+	testkit.Eventually(t, "it asks for its slot again", func() bool { return w.asks("/"+wire.Slot) >= 4 })
+	if f.begun("slow") > 0 {
+		t.Error("it goes on without a slot")
+	}
+	f.letGo("holds")
+	f.succeeded(slow, holds)
+}

@@ -255,7 +255,8 @@ func (q *Queue) inherits(t *team) (*line, *machine) {
 		return nil, nil
 	}
 	l, m := q.heir.line, q.heir.machine
-	if l.team == t && len(l.waiting) > 0 && m != nil && m.handed < inARow && l.unit.mayResume() && q.choose(l, m) != nil {
+	may := l.team == t && len(l.waiting) > 0 && m != nil && m.handed < inARow && l.unit.mayResume()
+	if may && q.choose(l, m) != nil {
 		return l, m
 	}
 	return nil, nil

@@ -63,6 +63,7 @@ func (h face) ofLeases(mux *http.ServeMux) {
 		"GET " + at + wire.Incoming + "/{name...}": h.incoming,
 		"GET " + at + wire.Image + "/{ref...}":     h.image,
 		"POST " + at + wire.Report:                 h.report,
+		"POST " + at + wire.Slot:                   h.slot,
 		"HEAD " + at + wire.Output + "/{name...}":  h.outputSize,
 		"PUT " + at + wire.Output + "/{name...}":   h.output,
 		"POST " + at + wire.End:                    h.end,

@@ -48,6 +48,7 @@ const (
 	API       = "api"       // what the program asks, below it as the capsule API has it
 	Project   = "project"   // GET: the run's project as a tar
 	Changes   = "changes"   // PUT: a tar of what the attempt has changed of it
+	Slot      = "slot"      // POST: a Loan; that the run has it again is answered when it has
 	Transfers = "transfers" // PUT a tar of files that were asked for, POST what became of an order
 	Incoming  = "incoming"  // GET, with the name of a file that a callee returned
 	Image     = "image"     // GET, with a reference of Images: that image, as `docker save` writes it
@@ -241,6 +242,11 @@ type Reported struct {
 	Running *Progress `json:"running,omitempty"`
 	// Waits is for what it waits; nil: for nothing.
 	Waits *api.Waiting `json:"waits,omitempty"`
+}
+
+// Loan says whether the run does without its slot for now: it waits for its image.
+type Loan struct {
+	Lent bool `json:"lent"`
 }
 
 // Line is a line that a program wrote, as runtime.LogLine has it.
