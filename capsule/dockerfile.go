@@ -22,6 +22,7 @@ type dockerfile struct {
 	fetches  string          // see Capsule.Fetches
 	begins   []string        // see Capsule.Bases
 	stages   map[string]bool // by a stage's name in lower case: it sets CMD or ENTRYPOINT
+	images   []string        // see Capsule.Images
 }
 
 var (
@@ -53,6 +54,7 @@ func parseDockerfile(raw []byte) dockerfile {
 			d.stages[stage] = d.starts
 		}
 	}
+	d.images = imagesIn(string(raw), all, d.stages)
 	return d
 }
 
@@ -208,6 +210,16 @@ func (d *Directory) checkProgram(c *Capsule, file dockerfile) {
 // along: whatever any builder could take for a FROM, as far as its name is clear. Names of
 // stages are among them.
 func (c *Capsule) Bases() []string { return c.dockerfile.begins }
+
+// Images are the images that the build names, which an engine must have or pull: those of FROM, COPY --from and
+// RUN --mount, or that of a wrapped agent without a Dockerfile. Names of stages aren't among them, nor what depends on
+// something that the Dockerfile doesn't say. There are 32 at most.
+func (c *Capsule) Images() []string {
+	if c.Wrapped != nil && c.Wrapped.Image != "" {
+		return []string{c.Wrapped.Image}
+	}
+	return c.dockerfile.images
+}
 
 // IsStage reports whether a FROM of the Dockerfile gives a stage this name.
 func (c *Capsule) IsStage(name string) bool {

@@ -84,6 +84,18 @@ type Images interface {
 	ImagesByLabel(ctx context.Context, labels map[string]string) ([]Image, error)
 }
 
+// ImageCarrier brings images from one engine to another.
+type ImageCarrier interface {
+	// Save returns an image by reference or id, as Load takes it. The caller closes the stream. The error is a NotFound
+	// fault also for a reference by digest, which is a registry's.
+	Save(ctx context.Context, ref string) (io.ReadCloser, error)
+	// Load takes an image that Save has written. The error is a Conflict fault if it isn't of that reference, or of
+	// more than that; an error of the stream is returned as it is. Nothing of the image is there then.
+	Load(ctx context.Context, ref string, tar io.Reader) error
+	// TagImage gives an image another reference.
+	TagImage(ctx context.Context, ref, as string) error
+}
+
 // Image is what an image says about how to start it.
 type Image struct {
 	ID         string // "sha256:…"
@@ -132,6 +144,9 @@ type BuildLimits struct {
 
 // ErrBuildNetwork says that a step failed for want of the network that its build didn't have.
 var ErrBuildNetwork = errors.New("the build has no network")
+
+// ErrNoBase says that the engine lacks an image that a build begins upon, and that no registry gives it.
+var ErrNoBase = errors.New("the base image is missing")
 
 // BuildEvent is a piece of progress.
 type BuildEvent struct {

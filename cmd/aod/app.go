@@ -32,6 +32,7 @@ import (
 	"github.com/agent-on-demand/aod/cmd/aod/webhooks"
 	"github.com/agent-on-demand/aod/cmd/aod/workers"
 	"github.com/agent-on-demand/aod/orchestrator/kind/container"
+	"github.com/agent-on-demand/aod/runtime"
 	"github.com/agent-on-demand/aod/runtime/docker"
 )
 
@@ -44,6 +45,7 @@ type app struct {
 // serverEngine is what a server has its containers on.
 type serverEngine interface {
 	container.Engine
+	Carrier() runtime.ImageCarrier
 	io.Closer
 }
 

@@ -32,6 +32,8 @@ type memoryEngine struct{ *enginetest.Fake }
 
 func (memoryEngine) Close() error { return nil }
 
+func (e memoryEngine) Carrier() runtime.ImageCarrier { return e.Fake }
+
 func (memoryEngine) VolumesByLabel(context.Context, map[string]string) ([]runtime.VolumeRef, error) {
 	return nil, nil
 }

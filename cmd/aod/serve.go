@@ -150,7 +150,7 @@ func (a *app) withService(
 		},
 		upstreams: upstreams, door: door, pushes: pushesOf(c), mcpSessions: c.MCPSessions,
 	})
-	opts.Features = append(opts.Features, workersOf(c, s.home, from.Secrets))
+	opts.Features = append(opts.Features, workersOf(c, s.home, from.Secrets, engine))
 	if settings.service, err = orchestrator.NewService(opts); err != nil {
 		return err
 	}

@@ -123,7 +123,7 @@ func quotaOf(s config.Spending) models.Quota {
 }
 
 // workersOf have runs go on at other machines.
-func workersOf(c *config.Config, home string, kept secrets.Files) *workers.Feature {
+func workersOf(c *config.Config, home string, kept secrets.Files, engine serverEngine) *workers.Feature {
 	may := map[string][]string{}
 	for name, w := range c.Worker {
 		may[name] = w.Secrets
@@ -131,8 +131,8 @@ func workersOf(c *config.Config, home string, kept secrets.Files) *workers.Featu
 	return workers.New(workers.Options{
 		Secrets: may, Secret: kept.Read,
 		Credentials: admin.NamedTokens(home), Version: versionText(), Grace: c.WorkerGrace, Labels: c.Labels,
-		Elsewhere: !c.LocalSandboxes,
-		Pins:      func() []string { return ownPins(c, home) },
+		Elsewhere: !c.LocalSandboxes, Images: engine,
+		Pins: func() []string { return ownPins(c, home) },
 		Stays: func(unit string) bool {
 			u := c.ForUnit(unit)
 			return u.ModelPath != "" || u.MaxStdin != c.ForUnit("").MaxStdin

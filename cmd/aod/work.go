@@ -84,7 +84,9 @@ func (m machine) takeRuns(ctx context.Context, c *config.Config, home string, lo
 		return err
 	}
 	defer func() { err = errors.Join(err, engine.Close()) }()
-	containers := container.New(engine, containerOptions(c, secrets.Files{}, logger))
+	images, opts := worker.NewImages(engine), containerOptions(c, secrets.Files{}, logger)
+	opts.Images = images
+	containers := container.New(engine, opts)
 	if err := containers.Confined(ctx); fault.Is(err, fault.Unsupported) { // one that doesn't answer is waited for
 		return err
 	}
@@ -94,7 +96,7 @@ func (m machine) takeRuns(ctx context.Context, c *config.Config, home string, lo
 	}
 	w, err := worker.New(worker.Options{
 		Home: home, Kind: containers, Version: versionText(), Slots: c.Concurrency, MemoryBytes: c.Memory,
-		Labels: labels, MinFreeDisk: c.MinFreeDisk, Logger: logger,
+		Labels: labels, MinFreeDisk: c.MinFreeDisk, Images: images, Logger: logger,
 		Door: egress.New(egress.Options{Private: c.EgressExceptions()}),
 	})
 	if err != nil {

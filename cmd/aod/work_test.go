@@ -24,7 +24,9 @@ import (
 	"github.com/agent-on-demand/aod/client"
 	"github.com/agent-on-demand/aod/cmd/aod/ui"
 	"github.com/agent-on-demand/aod/internal/testing/testkit"
+	"github.com/agent-on-demand/aod/orchestrator/feature/workers/wire"
 	"github.com/agent-on-demand/aod/orchestrator/servicetest"
+	"github.com/agent-on-demand/aod/orchestrator/worker"
 	"github.com/agent-on-demand/aod/runtime"
 	"github.com/agent-on-demand/aod/runtime/docker"
 	"github.com/agent-on-demand/aod/runtime/docker/dockertest"
@@ -264,7 +266,7 @@ type far struct {
 	data   string
 	slots  int
 	engine memoryEngine
-	gate   atomic.Pointer[chan struct{}] // builds wait for it; nil: for nothing
+	gate   atomic.Pointer[chan struct{}] // builds, and images that come, wait for it; nil: for nothing
 	road   *road
 	stop   context.CancelFunc
 	ended  chan struct{}
@@ -284,7 +286,7 @@ func (f *fleet) workerIn(data, name string, slots int, flags ...string) *far {
 	w := &far{fleet: f, name: name, data: data, slots: slots, road: newRoad(f.t, f.url()), flags: flags}
 	w.engine.Fake = enginetest.NewFake(enginetest.WithInit(f.programs.run))
 	w.engine.Hook = func(ctx context.Context, method string) error {
-		if gate := w.gate.Load(); gate != nil && method == "Build" {
+		if gate := w.gate.Load(); gate != nil && (method == "Build" || method == "Load") {
 			select {
 			case <-*gate:
 			case <-ctx.Done():
@@ -325,6 +327,50 @@ func (w *far) begin(flags ...string) {
 		defer log.Close()
 		w.code = a.run(ctx, append(args, w.flags...))
 	}()
+}
+
+// credential is that of the worker.
+func (w *far) credential() string {
+	w.fleet.t.Helper()
+	member, err := worker.ReadMembership(filepath.Join(w.data, "worker"))
+	if err != nil {
+		w.fleet.t.Fatal(err)
+	}
+	return member.Credential
+}
+
+// lease is the one that the worker has named last.
+func (w *far) lease() (lease string) {
+	w.road.mu.Lock()
+	defer w.road.mu.Unlock()
+	for _, asked := range w.road.asked {
+		if _, rest, is := strings.Cut(asked, wire.Leases); is {
+			lease, _, _ = strings.Cut(rest, "/")
+		}
+	}
+	return lease
+}
+
+// asks is how often the worker has asked for an address with this end.
+func (w *far) asks(end string) (n int) {
+	w.road.mu.Lock()
+	defer w.road.mu.Unlock()
+	for _, asked := range w.road.asked {
+		if strings.HasSuffix(asked, end) {
+			n++
+		}
+	}
+	return n
+}
+
+// calls is how often a method of its engine was called.
+func (w *far) calls(method string) (n int) {
+	for _, call := range w.engine.Calls() {
+		if call == method {
+			n++
+		}
+	}
+	return n
 }
 
 func (w *far) logFile() string { return filepath.Join(w.data, "work.log") }

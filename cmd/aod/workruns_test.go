@@ -424,23 +424,7 @@ func TestACredentialOfAWorkerOpensNothingElse(t *testing.T) {
 	if at == "two" {
 		w, other = other, w
 	}
-	lease := ""
-	w.road.mu.Lock()
-	for _, asked := range w.road.asked {
-		if _, rest, is := strings.Cut(asked, wire.Leases); is {
-			lease, _, _ = strings.Cut(rest, "/")
-		}
-	}
-	w.road.mu.Unlock()
-	credential := func(of *far) string {
-		raw, err := os.ReadFile(filepath.Join(of.data, "worker", "member.json"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, rest, _ := strings.Cut(string(raw), `"credential":"`)
-		token, _, _ := strings.Cut(rest, `"`)
-		return token
-	}
+	lease := w.lease()
 	askWith := func(token, method, path, body string) int {
 		r, err := http.NewRequestWithContext(t.Context(), method, f.url()+path, strings.NewReader(body))
 		if err != nil {
@@ -457,20 +441,20 @@ func TestACredentialOfAWorkerOpensNothingElse(t *testing.T) {
 	}
 	ask := func(token, method, path string) int { return askWith(token, method, path, "{}") }
 	for _, path := range []string{"/v1/runs", "/v1/units", "/v1/workers", "/v1/runs/" + id, "/metrics", "/v1/tokens"} {
-		if status := ask(credential(w), "GET", path); status != http.StatusForbidden {
+		if status := ask(w.credential(), "GET", path); status != http.StatusForbidden {
 			t.Errorf("GET %s with a worker's credential: %d", path, status)
 		}
 	}
 	if status := ask(f.token, "POST", wire.Renew); status != http.StatusForbidden {
 		t.Errorf("an administrator as a worker: %d", status)
 	}
-	if status := ask(credential(w), "GET", wire.Leases+lease+"/"+wire.Unit); status != http.StatusOK {
+	if status := ask(w.credential(), "GET", wire.Leases+lease+"/"+wire.Unit); status != http.StatusOK {
 		t.Errorf("its own lease %q: %d", lease, status)
 	}
-	if status := askWith(credential(other), "POST", wire.Orders, `{"protocol": 99}`); status != http.StatusNotImplemented {
+	if status := askWith(other.credential(), "POST", wire.Orders, `{"protocol": 99}`); status != http.StatusNotImplemented {
 		t.Errorf("a worker that is newer: %d", status)
 	}
-	if status := ask(credential(other), "GET", wire.Leases+lease+"/"+wire.Unit); status != http.StatusConflict {
+	if status := ask(other.credential(), "GET", wire.Leases+lease+"/"+wire.Unit); status != http.StatusConflict {
 		t.Errorf("another one's lease: %d", status)
 	}
 	f.letGo("a")

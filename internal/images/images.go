@@ -22,6 +22,9 @@ import (
 // BaseName is the name that capsules write behind FROM.
 const BaseName = "aod/base"
 
+// BaseLatest is the reference that BaseName stands for.
+const BaseLatest = BaseName + ":latest"
+
 // BaseFrom is the image that the base image itself stands on.
 const BaseFrom = "debian:trixie-slim"
 

@@ -48,3 +48,39 @@ func TestOneWhoIsCancelledAsideHoldsNobodyBack(t *testing.T) {
 		q.leave("a2")
 	})
 }
+
+// What a run waits for on one machine may be on another one.
+func TestOneWhoIsAsideHoldsNobodyBackElsewhere(t *testing.T) {
+	t.Parallel()
+	q := New(1)
+	q.SetMachine("far", Machine{Slots: 1})
+	q.SetMachine("big", Machine{Slots: 1, Labels: []string{"gpu"}})
+	first := q.Occupy(Run{ID: "first", Unit: "u", Machine: "far"})
+	err := first.Aside(t.Context(), func() {
+		second := q.Reenter(Run{ID: "second", Unit: "u", Rank: func(m string) int { return len(m) }})
+		third := q.Reenter(Run{ID: "third", Unit: "u"})
+		fourth := q.Reenter(Run{ID: "fourth", Unit: "u"})
+		defer fourth.Leave()
+		if second.Machine() == "far" || third.Machine() == "far" || second.Machine() == third.Machine() {
+			t.Errorf("they begin at %q and %q", second.Machine(), third.Machine())
+		}
+		place, waits := q.PlaceOf("u", "fourth")
+		if !waits || place.Reason != ForSlot {
+			t.Errorf("the last one waits %v for %q", waits, place.Reason)
+		}
+		if err := q.Takes(Run{Unit: "u"}, 1); err == nil {
+			t.Error("a run would begin at once where another one holds it back")
+		}
+		other := q.Reenter(Run{ID: "other", Unit: "v"})
+		if running := q.Running("far"); running != 1 || other.Machine() != "far" {
+			t.Errorf("the slot that was lent: %d run, the other unit's at %q", running, other.Machine())
+		}
+		other.Leave()
+		second.Leave()
+		third.Leave()
+	})
+	if err != nil || first.Machine() != "far" || q.Running("far") != 1 {
+		t.Errorf("%v, %q, %d", err, first.Machine(), q.Running("far"))
+	}
+	first.Leave()
+}

@@ -193,7 +193,7 @@ func (q *Queue) choose(l *line, given *machine) (best *machine) {
 	if !q.mayHold(l) {
 		return nil
 	}
-	for _, m := range q.machines {
+	for _, m := range l.unit.open(q.machines) {
 		if m.free() <= 0 || !m.suits(p.needs, p.rank) || given != nil && m != given {
 			continue
 		}

@@ -10,7 +10,7 @@ type patience struct {
 // keeps reports whether a machine is kept for the run that was passed by so many.
 func (w *patience) keeps(q *Queue, m *machine, p *Permit) bool {
 	return w.first != nil && w.first != p && w.passed >= inARow && p.bytes > 0 && m.takes(w.first.needs) &&
-		w.first.line.unit.mayRun() && q.mayHold(w.first.line)
+		w.first.line.unit.held[m] == 0 && w.first.line.unit.mayResume() && q.mayHold(w.first.line)
 }
 
 // note notes that a run was looked at: that it begins, or that no machine that it may have had the memory.

@@ -115,7 +115,7 @@ func (p *Permit) leave(heir *Permit) {
 }
 
 // Aside gives the slot to other units while wait is called, and takes one again. Runs of the
-// same unit that have not begun stay behind this one: they would need what it waits for. When
+// same unit that have not begun stay behind this one on its machine: they would need what it waits for. When
 // ctx ends before it has a slot, Aside returns the cause.
 func (p *Permit) Aside(ctx context.Context, wait func()) error {
 	if ctx.Err() != nil {
@@ -135,7 +135,7 @@ func (p *Permit) holdBack() {
 	defer p.queue.mu.Unlock()
 	if p.state == granted && !p.holds && !p.slotless {
 		p.holds = true
-		p.line.unit.held++
+		p.line.unit.held[p.machine]++
 	}
 }
 
@@ -143,7 +143,10 @@ func (p *Permit) holdBack() {
 func (p *Permit) letOn() {
 	if p.holds {
 		p.holds = false
-		p.line.unit.held--
+		held := p.line.unit.held
+		if held[p.machine]--; held[p.machine] == 0 {
+			delete(held, p.machine)
+		}
 	}
 }
 

@@ -83,12 +83,13 @@ func (q *Queue) Demand() []Demand {
 // reasonOf returns what the first run of a line is waiting for.
 func (q *Queue) reasonOf(l *line) Reason {
 	u, p := l.unit, l.waiting[0]
+	open := u.open(q.machines)
 	switch {
 	case q.closed:
 		return ForEnd
 	case !u.mayResume():
 		return ForUnit
-	case u.held > 0:
+	case q.machines.take(p.needs) && !open.take(p.needs):
 		return ForAnswer
 	case !p.slotless && !q.teamMayHold(l):
 		return ForTeam
@@ -96,9 +97,9 @@ func (q *Queue) reasonOf(l *line) Reason {
 		return ForToken
 	case !p.slotless && !q.machines.take(p.needs):
 		return ForMachine
-	case !p.slotless && !q.machines.have(p.needs, p.rank):
+	case !p.slotless && !open.have(p.needs, p.rank):
 		return ForSlot
-	case !p.slotless && !q.machines.fit(p) || q.patience.first != nil:
+	case !p.slotless && !open.fit(p) || q.patience.first != nil:
 		return ForMemory
 	}
 	return ForTurn

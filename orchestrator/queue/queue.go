@@ -146,7 +146,7 @@ func (q *Queue) Counts() (running int, waiting map[string]int) {
 func (q *Queue) line(r Run) *line {
 	u := q.units[r.Unit]
 	if u == nil {
-		u = &unitQueue{unit: r.Unit, lines: map[party]*line{}}
+		u = &unitQueue{unit: r.Unit, lines: map[party]*line{}, held: map[*machine]int{}}
 		q.units[r.Unit] = u
 	}
 	u.limit = r.Limit // the newest limit counts
@@ -170,7 +170,8 @@ func (q *Queue) line(r Run) *line {
 
 // startsAtOnce reports whether a new run of the line would get a slot at once.
 func (q *Queue) startsAtOnce(r Run, l *line) bool {
-	return (r.Slotless || q.machines.have(r.Needs, r.Rank) && q.mayHold(l)) && l.unit.mayRun() && len(l.waiting) == 0
+	free := r.Slotless || l.unit.open(q.machines).have(r.Needs, r.Rank) && q.mayHold(l)
+	return free && l.unit.mayResume() && len(l.waiting) == 0
 }
 
 func (q *Queue) join(l *line, r Run) *Permit {
@@ -234,7 +235,7 @@ func (q *Queue) nextOf(t *team) (*Permit, *machine) {
 		return q.take(l), m
 	}
 	for _, l := range t.turn {
-		if !l.unit.mayRun() {
+		if !l.unit.mayResume() {
 			continue
 		}
 		if m := q.choose(l, nil); m != nil {
@@ -254,7 +255,8 @@ func (q *Queue) inherits(t *team) (*line, *machine) {
 		return nil, nil
 	}
 	l, m := q.heir.line, q.heir.machine
-	if l.team == t && len(l.waiting) > 0 && m != nil && m.handed < inARow && l.unit.mayRun() && q.choose(l, m) != nil {
+	may := l.team == t && len(l.waiting) > 0 && m != nil && m.handed < inARow && l.unit.mayResume()
+	if may && q.choose(l, m) != nil {
 		return l, m
 	}
 	return nil, nil
@@ -350,7 +352,9 @@ type unitQueue struct {
 	lines   map[party]*line
 
 	suspended int // runs that gave up their slot for a while
-	held      int // of those, the ones behind which the waiting runs stay
+	// held has how many of those the waiting runs stay behind, by their machines: on others there may be what they wait
+	// for.
+	held map[*machine]int
 
 	slotless bool // see Run
 }
@@ -365,10 +369,20 @@ func (u *unitQueue) waitingOf(t *team) (n int) {
 	return n
 }
 
-// mayRun reports whether a run of the unit may begin.
-func (u *unitQueue) mayRun() bool { return u.held == 0 && u.mayResume() }
+// open returns the machines on which no run of the unit holds further ones back.
+func (u *unitQueue) open(all machines) (open machines) {
+	if len(u.held) == 0 {
+		return all
+	}
+	for _, m := range all {
+		if u.held[m] == 0 {
+			open = append(open, m)
+		}
+	}
+	return open
+}
 
-// mayResume reports whether a run of the unit may go on that gave up its slot.
+// mayResume reports whether a run of the unit may begin, or go on that gave up its slot.
 func (u *unitQueue) mayResume() bool { return u.limit == 0 || u.running < u.limit }
 
 // party is whose runs of a unit wait in one line.

@@ -9,6 +9,7 @@ import (
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/capsule/flow"
 	"github.com/agent-on-demand/aod/handoff"
+	"github.com/agent-on-demand/aod/orchestrator/feature/workers/wire"
 	"github.com/agent-on-demand/aod/orchestrator/run"
 )
 
@@ -55,10 +56,17 @@ func (h host) Waiting(ctx context.Context) (context.Context, context.CancelFunc)
 	return context.WithCancel(ctx)
 }
 
-// Aside implements run.Services. The server sees that the run waits; its slot stays its own.
-func (h host) Aside(_ context.Context, wait func()) error {
+// Aside implements run.Services: the server gives the slot to others until wait is over, and says when the run has it
+// again.
+func (h host) Aside(ctx context.Context, wait func()) error {
+	link, at := h.worker.link, leasePath(h.lease(), wire.Slot)
+	_ = link.call(ctx, at, wire.Loan{Lent: true}, nil) // whether it came isn't known: the slot is asked for in any case
 	wait()
-	return nil
+	err := link.repeat(ctx, "have the slot again", func() error { return link.call(ctx, at, wire.Loan{}, nil) })
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	return err
 }
 
 // Logged implements run.Services.

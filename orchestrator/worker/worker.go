@@ -62,6 +62,7 @@ type Options struct {
 	Labels      []string     // what units may need of it
 	MinFreeDisk int64        // below it nothing new is taken
 	Door        *egress.Door // by which programs reach hosts by name
+	Images      *Images      // fetched from the server; nil: none are
 	Logger      *slog.Logger
 }
 
@@ -135,6 +136,11 @@ func (w *Worker) open() (err error) {
 	}
 	if w.link, err = newLink(w.member, w.logger); err != nil {
 		return err
+	}
+	if w.opts.Images != nil {
+		if err := w.opts.Images.open(w); err != nil {
+			return err
+		}
 	}
 	return w.opts.Kind.Open(run.Home{
 		Dir: home, Runs: filepath.Join(home, "runs"), Owner: w.owner, Bin: filepath.Join(home, "bin"),
@@ -248,6 +254,11 @@ func (w *Worker) prune(ctx context.Context) error {
 		used, err = w.unitsInUse(ctx)
 		return used, err
 	}, false)
+	if err == nil && w.opts.Images != nil {
+		var fetched int
+		fetched, err = w.pruneFetched(ctx, used)
+		removed += fetched
+	}
 	if err != nil {
 		return err
 	}
@@ -262,6 +273,19 @@ func (w *Worker) prune(ctx context.Context) error {
 		w.logger.Info("images pruned", "count", removed, "versions", versions)
 	}
 	return err
+}
+
+// pruneFetched removes images that were fetched. What is in use isn't known where the kind has no images.
+func (w *Worker) pruneFetched(ctx context.Context, used []*unit.Unit) (removed int, err error) {
+	if len(w.opts.Images.all()) == 0 {
+		return 0, nil
+	}
+	if used == nil {
+		if used, err = w.unitsInUse(ctx); err != nil {
+			return 0, err
+		}
+	}
+	return w.opts.Images.prune(ctx, used)
 }
 
 // unitsInUse returns the units that are here of those that the server uses, and those of runs here.

@@ -181,6 +181,7 @@ func (l *buildLog) failure(err error) error {
 }
 
 func baseImageFault(image string, err error) error {
+	err = fmt.Errorf("%w: %w", runtime.ErrNoBase, err)
 	f := fault.Wrap(fault.Build, err, "the base image %s is not on the engine and its registry doesn't give it", image)
 	if registryUnreachable(err.Error()) {
 		f.Msg = fmt.Sprintf("the base image %s is not on the engine and no registry could be reached for it", image)

@@ -130,6 +130,9 @@ func (e *Engine) ImagesByLabel(ctx context.Context, labels map[string]string) ([
 	return images, nil
 }
 
+// Carrier brings images of this engine to others, and takes theirs.
+func (e *Engine) Carrier() runtime.ImageCarrier { return carrier{e} }
+
 // messageLimit bounds one message of a progress stream.
 const messageLimit = 16 << 20
 

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -66,6 +67,74 @@ func (f *Fake) Pull(ctx context.Context, ref string) error {
 	return fault.New(fault.Unavailable, "no registry could be reached for image %s", ref)
 }
 
+// Save implements runtime.ImageCarrier: the image's description, and a layer of its size.
+func (f *Fake) Save(ctx context.Context, ref string) (io.ReadCloser, error) {
+	if err := f.call(ctx, "Save"); err != nil {
+		return nil, err
+	}
+	img, err := f.Image(ctx, ref)
+	if err != nil {
+		return nil, err
+	}
+	described, err := json.Marshal(img)
+	if err != nil {
+		return nil, err
+	}
+	var all bytes.Buffer
+	archive := tar.NewWriter(&all)
+	for name, content := range map[string][]byte{"layer": make([]byte, img.SizeBytes), ref: described} {
+		if err := archive.WriteHeader(&tar.Header{Name: name, Mode: 0o600, Size: int64(len(content))}); err != nil {
+			return nil, err
+		}
+		if _, err := archive.Write(content); err != nil {
+			return nil, err
+		}
+	}
+	return io.NopCloser(&all), archive.Close()
+}
+
+// Load implements runtime.ImageCarrier.
+func (f *Fake) Load(ctx context.Context, ref string, from io.Reader) error {
+	if err := f.call(ctx, "Load"); err != nil {
+		return err
+	}
+	var img *runtime.Image
+	for archive := tar.NewReader(from); ; {
+		head, err := archive.Next()
+		switch {
+		case errors.Is(err, io.EOF) && img == nil:
+			return fault.New(fault.Conflict, "what came is not the image %s", ref)
+		case errors.Is(err, io.EOF):
+			img.Tags = []string{ref}
+			f.AddImage(*img)
+			return nil
+		case err != nil:
+			return err
+		}
+		raw, err := io.ReadAll(archive)
+		if err != nil {
+			return err
+		}
+		if head.Name == ref {
+			img = &runtime.Image{}
+			if err := json.Unmarshal(raw, img); err != nil {
+				return err
+			}
+		}
+	}
+}
+
+// TagImage implements runtime.ImageCarrier.
+func (f *Fake) TagImage(ctx context.Context, ref, as string) error {
+	img, err := f.Image(ctx, ref)
+	if err != nil {
+		return err
+	}
+	img.Tags = append(slices.Clone(img.Tags), as)
+	f.AddImage(img)
+	return nil
+}
+
 // RemoveImage removes a tag, and the image with its last one.
 func (f *Fake) RemoveImage(ctx context.Context, ref string) error {
 	if err := f.call(ctx, "RemoveImage"); err != nil {
@@ -121,7 +190,7 @@ func (f *Fake) Build(ctx context.Context, spec runtime.BuildSpec, progress func(
 			f.mu.Unlock()
 			if found == nil {
 				step.emit(runtime.StepFailed, "")
-				return "", fault.New(fault.Build, "the base image %s is not on the engine and no registry could be reached for it", from).
+				return "", fault.Wrap(fault.Build, runtime.ErrNoBase, "the base image %s is not on the engine and no registry could be reached for it", from).
 					WithHint("build or load %s on this engine first", from)
 			}
 			base = *found

@@ -169,11 +169,17 @@ func (x *execution) await(ctx context.Context, l *lease, far *farAPI, begins boo
 	defer tick.Stop()
 	waits := &waiting{run: x.run}
 	defer waits.none()
+	lending, stop := context.WithCancel(ctx)
+	defer func() {
+		stop()
+		_ = l.repaid(context.WithoutCancel(ctx)) // it waits no more
+	}()
 	for done := ctx.Done(); ; {
 		now := l.now()
 		if err := x.enterRunning(now); err != nil {
 			return awaited{err: err}
 		}
+		x.lend(lending, l, now.lent)
 		if x.run.State() == api.Running {
 			l.enter()
 			if err := far.open(ctx); err != nil {

@@ -26,6 +26,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/sync/semaphore"
+
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/capsule/unit"
 	"github.com/agent-on-demand/aod/internal/access"
@@ -51,6 +53,8 @@ type Options struct {
 	Secret  func(name string) (secrets.Secret, error)
 	// Stays reports whether a unit has settings that only the server itself can give its containers; nil: none has.
 	Stays func(unit string) bool
+	// Images are those of the server's engine, which workers fetch; nil: it has none for them.
+	Images Images
 }
 
 // Feature implements feature.Feature, and knows the workers of a server.
@@ -65,6 +69,7 @@ type Feature struct {
 
 	lostAttempts atomic.Int64 // whose worker was lost
 	listing      sync.Mutex   // a list of changes is in memory
+	saving       *semaphore.Weighted
 }
 
 // New returns a Feature that knows nobody yet.
@@ -75,7 +80,9 @@ func New(opts Options) *Feature {
 	if opts.Stays == nil {
 		opts.Stays = func(string) bool { return false }
 	}
-	return &Feature{opts: opts, leases: newLeases(), offers: newOffers()}
+	return &Feature{
+		opts: opts, leases: newLeases(), offers: newOffers(), saving: semaphore.NewWeighted(mostSaves),
+	}
 }
 
 // Init implements feature.Initializer.

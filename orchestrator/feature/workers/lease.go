@@ -40,7 +40,9 @@ type lease struct {
 	ended     *wire.Ended
 	waits     *api.Waiting
 	gone      bool
-	unknown   bool // the worker doesn't hold it
+	lent      bool  // it does without its slot for now
+	loan      *loan // of its slot; nil: the run has it
+	unknown   bool  // the worker doesn't hold it
 	transfers map[string]*transfer
 	secrets   map[string]secrets.Secret // of its program, by their names
 
@@ -101,12 +103,15 @@ type told struct {
 	ended   *wire.Ended
 	waits   *api.Waiting
 	unknown bool
+	lent    bool
 }
 
 func (l *lease) now() told {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return told{l.running, l.ended, l.waits, l.unknown}
+	return told{
+		l.running, l.ended, l.waits, l.unknown, l.lent && l.running == nil && l.ended == nil,
+	}
 }
 
 // lost notes that the worker doesn't hold the lease any more.

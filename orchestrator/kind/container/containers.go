@@ -50,6 +50,8 @@ type Options struct {
 	// state of a directory has its image. An engine elsewhere builds as ever.
 	Patches *Patches
 	Builds  BuildOptions
+	// Images has images that builds name and the engine lacks; nil: registries alone have.
+	Images ImageSource
 	// Secret returns a secret by its name, for each start of a program; nil: there are none.
 	Secret func(name string) (secrets.Secret, error)
 	// NeedSeccomp has nothing started on an engine without seccomp.

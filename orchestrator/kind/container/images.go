@@ -111,9 +111,9 @@ func (b *imageBuilder) find(ctx context.Context, r *run.Run) (foundImage, error)
 	if found, ok := b.known.Load(key); ok && r.Unit.Version != "" {
 		return found.(foundImage), nil
 	}
-	found, _, err := b.build(ctx, r.Unit, r.Built, func(ctx context.Context, wait func()) error {
+	found, _, err := b.build(ctx, r.Unit, telling(r), func(ctx context.Context, wait func()) error {
 		return r.Aside(ctx, func() {
-			defer r.WaitFor("image", "its image is being built")()
+			defer r.WaitFor(waitsForImage, buildsImage)()
 			wait()
 		})
 	})
@@ -192,6 +192,9 @@ func (b *imageBuilder) buildMissing(
 			return runtime.Image{}, err
 		}
 	}
+	if err := b.bringMissing(ctx, dir.Images(), progress); err != nil {
+		return runtime.Image{}, err
+	}
 	image, err := b.builds.join(ctx, recipe.Tag(), progress,
 		func(ctx context.Context, tell func(runtime.BuildEvent)) (runtime.Image, error) {
 			if image, err := b.machine.engine.Image(ctx, recipe.Tag()); err == nil {
@@ -202,7 +205,7 @@ func (b *imageBuilder) buildMissing(
 			}
 			return b.buildAsWritten(ctx, recipe, tell)
 		})
-	return image, withoutNetwork(u, err)
+	return image, b.withoutBase(withoutNetwork(u, err))
 }
 
 // buildAsWritten builds a unit's image, and tells of it in the words of its Dockerfile.
@@ -333,10 +336,13 @@ func (b *imageBuilder) remove(ctx context.Context, image runtime.Image) bool {
 // bound but the time of all builds.
 func (b *imageBuilder) ensureBase(ctx context.Context, progress func(runtime.BuildEvent)) error {
 	recipe := runtime.Recipe{
-		Name: images.BaseName, Digest: images.BaseDigest(), AlsoTag: images.BaseName + ":latest",
+		Name: images.BaseName, Digest: images.BaseDigest(), AlsoTag: images.BaseLatest,
 		Labels: map[string]string{labelBase: images.BaseDigest()}, WriteContext: images.WriteBaseContext,
 	}
 	ready, err := b.baseReady(ctx, recipe)
+	if err == nil && !ready {
+		ready, err = b.bringBase(ctx, recipe, progress)
+	}
 	if err != nil || ready {
 		return err
 	}

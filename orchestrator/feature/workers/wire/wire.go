@@ -52,8 +52,10 @@ const (
 	Ask       = "ask"       // POST: a Question; the answer is an Answered
 	Stdin     = "stdin"     // POST: a Hear of an MCP server; the answer is a Heard
 	Stdout    = "stdout"    // POST: a Said of one
+	Slot      = "slot"      // POST: a Loan; that the run has it again is answered when it has
 	Transfers = "transfers" // PUT a tar of files that were asked for, POST what became of an order
 	Incoming  = "incoming"  // GET, with the name of a file that a callee returned
+	Image     = "image"     // GET, with a reference of Images: that image, as `docker save` writes it
 )
 
 // Protocol is the version of these messages. A server takes workers of this one and of the one before it.
@@ -68,8 +70,8 @@ const HeaderLast = "Aod-Last-Hello"
 // HeaderAuthorization has what a program sends as its Authorization: that of the request is the worker's.
 const HeaderAuthorization = "Aod-Program-Authorization"
 
-// HeaderSize has how many bytes of an output file the server has, and HeaderDigest the SHA-256 of the whole file in
-// hexadecimal, with the last of its parts.
+// HeaderSize has how many bytes of an output file the server has, or how many its image has, and HeaderDigest the
+// SHA-256 of the whole file in hexadecimal, with the last of its parts.
 const (
 	HeaderSize   = "Aod-Size"
 	HeaderDigest = "Aod-Sha256"
@@ -318,6 +320,11 @@ type Reported struct {
 	Running *Progress `json:"running,omitempty"`
 	// Waits is for what it waits; nil: for nothing.
 	Waits *api.Waiting `json:"waits,omitempty"`
+}
+
+// Loan says whether the run does without its slot for now: it waits for its image.
+type Loan struct {
+	Lent bool `json:"lent"`
 }
 
 // Line is a line that a program wrote, as runtime.LogLine has it.
