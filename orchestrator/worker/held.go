@@ -392,7 +392,13 @@ func (h *held) attempt(ctx context.Context, execution run.Execution, missing err
 }
 
 func (h *held) begin(ctx context.Context, execution run.Execution) (run.Result, error) {
-	if state := h.run.State(); state == api.Starting || state == api.Running {
+	switch h.run.State() {
+	case api.Running:
+		return execution.Resume(ctx)
+	case api.Starting: // an earlier process may have lent its slot
+		if err := h.regain(ctx); err != nil {
+			return run.Result{}, err
+		}
 		return execution.Resume(ctx)
 	}
 	return execution.Attempt(ctx)

@@ -62,6 +62,12 @@ func (h host) Aside(ctx context.Context, wait func()) error {
 	link, at := h.worker.link, leasePath(h.lease(), wire.Slot)
 	_ = link.call(ctx, at, wire.Loan{Lent: true}, nil) // whether it came isn't known: the slot is asked for in any case
 	wait()
+	return h.regain(ctx)
+}
+
+// regain waits until the run has its slot, of which the server knows best whether others have it.
+func (h *held) regain(ctx context.Context) error {
+	link, at := h.worker.link, leasePath(h.lease(), wire.Slot)
 	err := link.repeat(ctx, "have the slot again", func() error { return link.call(ctx, at, wire.Loan{}, nil) })
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
