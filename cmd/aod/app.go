@@ -32,6 +32,7 @@ import (
 	"github.com/agent-on-demand/aod/cmd/aod/webhooks"
 	"github.com/agent-on-demand/aod/cmd/aod/workers"
 	"github.com/agent-on-demand/aod/orchestrator/kind/container"
+	"github.com/agent-on-demand/aod/runtime"
 	"github.com/agent-on-demand/aod/runtime/docker"
 )
 
@@ -45,6 +46,8 @@ type app struct {
 type serverEngine interface {
 	container.Engine
 	io.Closer
+	// Nodes are those of the Swarm that the engine manages; it is an Unsupported fault of an engine that doesn't.
+	Nodes(ctx context.Context) ([]runtime.Node, error)
 }
 
 func newApp(in io.Reader, out, err *ui.Output) *app {

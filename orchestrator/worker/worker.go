@@ -25,6 +25,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/agent-on-demand/aod/api/fault"
@@ -56,6 +57,7 @@ type Options struct {
 	Slots       int
 	MemoryBytes int64        // that all runs may take together; 0: 80 % of what the engine has
 	Labels      []string     // what units may need of it
+	Node        string       // the id of its machine's node in a Swarm; "": it is in none
 	MinFreeDisk int64        // below it nothing new is taken
 	Door        *egress.Door // by which programs reach hosts by name
 	Logger      *slog.Logger
@@ -73,7 +75,8 @@ type Worker struct {
 	lock     *safefs.LockFile
 	disks    *runtime.Disks
 	memory   int64
-	hellos   int64 // number of the last wire.Hello
+	hellos   int64       // number of the last wire.Hello
+	leaving  atomic.Bool // nothing new is taken: the node is to be emptied
 	recent   recent
 	life     context.Context //nolint:containedctx // of the runs in this process; its end detaches from them
 	letGo    context.CancelCauseFunc
@@ -141,16 +144,19 @@ func (w *Worker) Close() error {
 	return errors.Join(w.opts.Kind.Close(), w.lock.Close())
 }
 
-// Run takes runs until ctx ends. What goes on then goes on without this process: the next one finds it. The error is an
+// Run takes runs until ctx ends. What goes on then goes on without this process: the next one finds it. On a node of a
+// Swarm that is drained or removed it ends here first, and nothing new is taken (leave.go). The error is an
 // Unauthorized fault when the server has removed the worker: then everything of it is removed here, too.
 func (w *Worker) Run(ctx context.Context) error {
 	w.learnMemory(ctx)
 	if err := w.recover(); err != nil {
 		return err
 	}
-	ctx, stop := context.WithCancelCause(ctx)
+	told := ctx
+	ctx, stop := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer stop(nil)
 	var beside sync.WaitGroup
+	beside.Go(func() { w.awaitEnd(ctx, told, stop) })
 	beside.Go(func() { w.sweep(ctx) })
 	beside.Go(func() { w.opts.Kind.Warm(ctx, world{w}) })
 	beside.Go(func() { w.renew(ctx) })
@@ -326,9 +332,12 @@ func (w *Worker) of(lease string) *held {
 	return nil
 }
 
+// isClosed reports whether nothing new is taken.
+func (w *Worker) isClosed() bool { return w.leaving.Load() || w.disks.Room(0) != nil }
+
 // holds is what the server is told that this worker holds.
 func (w *Worker) holds() (held wire.Held) {
-	held.Closed = w.disks.Room(0) != nil
+	held.Closed = w.isClosed()
 	for _, h := range w.all() {
 		if lease := h.lease(); lease != "" {
 			held.Leases = append(held.Leases, lease)

@@ -199,6 +199,7 @@ func (e *Engine) Probe(ctx context.Context) (runtime.EngineInfo, error) {
 		SwapLimit:      info.SwapLimit,
 		Rootless:       rootless,
 		MapsUsers:      rootless || slices.Contains(security, "userns"),
+		Node:           info.Swarm.NodeID,
 	}, nil
 }
 

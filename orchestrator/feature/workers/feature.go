@@ -6,7 +6,7 @@
 //	Feature.accept     gives a worker a lease, when it is stored (offer.go)
 //	lease              what a worker has told of a run (lease.go); relay what its program asks (relay.go)
 //	registry           which workers there are, and which of them is there (registry.go)
-//	face               what workers ask over HTTP (face.go, files.go)
+//	face               what workers ask over HTTP (face.go, files.go); nodes how those of a Swarm join and end (nodes.go)
 //
 // A lease is stored in the transition to Starting, with a random id that fences the run: whoever names another one is
 // refused. A worker that is away loses nothing: after Options.Grace its leases are void, and their runs are tried
@@ -32,6 +32,7 @@ import (
 	"github.com/agent-on-demand/aod/internal/access"
 	"github.com/agent-on-demand/aod/internal/secrets"
 	"github.com/agent-on-demand/aod/orchestrator/feature"
+	"github.com/agent-on-demand/aod/orchestrator/feature/workers/swarm"
 	"github.com/agent-on-demand/aod/orchestrator/queue"
 	"github.com/agent-on-demand/aod/orchestrator/run"
 	"github.com/agent-on-demand/aod/runtime"
@@ -51,6 +52,8 @@ type Options struct {
 	Secret  func(name string) (secrets.Secret, error)
 	// Stays reports whether a unit has settings that only the server itself can give its containers; nil: none has.
 	Stays func(unit string) bool
+	// Swarm has the nodes whose workers need no invitation; nil: there are none.
+	Swarm *swarm.Swarm
 }
 
 // Feature implements feature.Feature, and knows the workers of a server.
@@ -102,6 +105,9 @@ type indifferent struct{ feature.Indifferent }
 func (f *Feature) Run(ctx context.Context) {
 	f.registry.begin()
 	f.ready.Store(true)
+	if f.opts.Swarm != nil {
+		f.opts.Swarm.Watch(ctx, f.registry.showAll)
+	}
 	<-ctx.Done()
 	f.ready.Store(false)
 	f.registry.stop()
@@ -221,9 +227,27 @@ func (f *Feature) Execution(r *run.Run, kind run.Kind) run.Execution {
 func (f *Feature) machineOf(w *worker) queue.Machine {
 	labels := append([]string{labelSandbox}, f.secretLabels(w.name)...)
 	return queue.Machine{
-		Slots: w.about.Slots, Memory: w.about.MemoryBytes, Labels: append(labels, w.about.Labels...),
-		Closed: w.drained || w.about.Closed || w.stream == nil,
+		Slots: w.about.Slots, Memory: w.about.MemoryBytes, Labels: append(labels, f.labelsOf(w)...),
+		Closed: w.drained || w.about.Closed || w.stream == nil || f.nodeState(w) != "",
 	}
+}
+
+// nodeState is what keeps the node of a worker from taking runs; "": nothing, or it has none.
+func (f *Feature) nodeState(w *worker) string {
+	if f.opts.Swarm == nil {
+		return ""
+	}
+	return f.opts.Swarm.State(w.name, w.about.Node)
+}
+
+// labelsOf are what a worker tells of itself, and what the Swarm tells of its node.
+func (f *Feature) labelsOf(w *worker) []string {
+	if f.opts.Swarm == nil {
+		return w.about.Labels
+	}
+	labels := slices.Concat(w.about.Labels, f.opts.Swarm.Labels(w.name, w.about.Node))
+	slices.Sort(labels)
+	return slices.Compact(labels)
 }
 
 // letGo reports whether a context ended because this process lets go of its runs.
