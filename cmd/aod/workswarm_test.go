@@ -178,7 +178,9 @@ func TestTheNodesOfASwarmJoinByTheirHostNames(t *testing.T) {
 
 	a := s.node(nodeA, "Big_Box.Example.COM", "big_box.example.com")
 	s.node(nodeB, "big_box.example.com", "big_box.example.com-bbbbbbbb")
-	s.has(nodeA, func(n *runtime.Node) { n.Labels = map[string]string{"gpu": "", "zone": "b", "NO": "x", "rack": "not one"} })
+	s.has(nodeA, func(n *runtime.Node) {
+		n.Labels = map[string]string{"gpu": "", "zone": "b", "NO": "x", "rack": "not one"}
+	})
 	testkit.Eventually(t, "it has its node's labels", func() bool {
 		return slices.Equal(s.shown(a.name).Labels, []string{"arch=amd64", "gpu", "os=linux", "zone=b"})
 	})
@@ -386,8 +388,12 @@ func TestABundleHasAllThatAStackWants(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	c, err := config.Load(config.Options{File: filepath.Join(dir, "serve.yaml"), Getenv: func(string) string { return "" }})
-	if err != nil || c.Listen != "0.0.0.0:7443" || c.TLS != config.TLSSelf || c.Swarm == "" || c.LocalSandboxes || !slices.Equal(c.Hosts, []string{"10.0.0.5"}) {
+	if err != nil || c.TLS != config.TLSSelf || c.Swarm == "" || c.LocalSandboxes || !slices.Equal(c.Hosts, []string{"10.0.0.5"}) {
 		t.Errorf("%+v, %v", c, err)
+	}
+	stack, err := os.ReadFile(filepath.Join(dir, "aod.yml"))
+	if err != nil || !strings.Contains(string(stack), "AOD_LISTEN: 0.0.0.0:7443") || strings.Contains(string(stack), ": https://127.0.0.1:7070") {
+		t.Errorf("%v in\n%s", err, stack)
 	}
 	if code, _, stderr := command(t, t.Context(), "worker", "bundle", "--url", "https://10.0.0.5:7443", dir); code == 0 || !strings.Contains(stderr, "name another one") {
 		t.Errorf("once more: code %d, %s", code, stderr)

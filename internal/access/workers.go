@@ -82,7 +82,8 @@ func (t *Tokens) Enrol(name, token string) error {
 }
 
 func notOfWorker() error {
-	return fault.New(fault.Input, "this is no token that a worker makes").WithHint("have `aod work --join FILE` make it")
+	return fault.New(fault.Input, "this is no token that a worker makes").
+		WithHint("have `aod work --join FILE` make it")
 }
 
 // unused returns a Conflict fault for a worker whose token somebody else has.

@@ -80,7 +80,7 @@ func MakeKey(path string) (Pin, error) {
 		safefs.ReplaceOptions{Mode: 0o600, Synced: true}); err != nil {
 		return "", unwritable(path, err)
 	}
-	return pinOf(public), nil
+	return pinOfKey(public), nil
 }
 
 func readKey(path string) (*ecdsa.PrivateKey, error) {

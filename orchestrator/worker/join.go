@@ -80,7 +80,8 @@ func Join(ctx context.Context, home string, invited Invitation, logger *slog.Log
 		return fault.New(fault.Conflict, "%q has joined the server at %s as %q already", home, m.Server, m.Name).
 			WithHint("use a data directory of its own for each worker: --data DIR")
 	case invited.forNodes() && invited.Node == "":
-		return fault.New(fault.Conflict, "the engine of this machine is in no Swarm, and the file to join with is for nodes").
+		return fault.New(fault.Conflict,
+			"the engine of this machine is in no Swarm, and the file to join with is for nodes").
 			WithHint("`aod worker add NAME` at the server invites a machine outside of the Swarm")
 	case err != nil && !fault.Is(err, fault.NotFound):
 		return err
@@ -129,7 +130,9 @@ func keepMembership(home string, m Membership) error {
 }
 
 // enrol has the server know the credential, unless it does: then it returns nil.
-func enrol(ctx context.Context, m Membership, invited Invitation, logger *slog.Logger) (joined *wire.Enrolled, err error) {
+func enrol(
+	ctx context.Context, m Membership, invited Invitation, logger *slog.Logger,
+) (joined *wire.Enrolled, err error) {
 	own, err := newLink(m, logger)
 	if err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package workers
 
 import (
+	_ "embed" // of the stack
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -19,12 +20,18 @@ import (
 	"github.com/agent-on-demand/aod/cmd/aod/ui"
 	"github.com/agent-on-demand/aod/internal/access"
 	"github.com/agent-on-demand/aod/internal/certs"
-	"github.com/agent-on-demand/aod/packaging/swarm"
 )
 
-// serveFile is the configuration of a server whose port and host are filled in.
+// stack is the file for `docker stack deploy`: docs/swarm.md.
+//
+//go:embed aod.yml
+var stack string
+
+// stackPort is the port of the server in the stack.
+const stackPort = "7070"
+
+// serveFile is the configuration of a server whose host is filled in.
 const serveFile = `# The server of the stack in aod.yml. Another content needs another name there: see configs.
-listen: 0.0.0.0:%s
 hosts: [%q]
 tls: self # with key.pem
 swarm: /run/secrets/aod-join
@@ -102,8 +109,8 @@ func writeBundle(dir string, at *url.URL) (err error) {
 		return err
 	}
 	for name, content := range map[string]string{
-		"join": string(join) + "\n", "aod.yml": swarm.Stack,
-		"serve.yaml": fmt.Sprintf(serveFile, at.Port(), at.Hostname()),
+		"join": string(join) + "\n", "aod.yml": strings.ReplaceAll(stack, stackPort, at.Port()),
+		"serve.yaml": fmt.Sprintf(serveFile, at.Hostname()),
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
 			return fault.Wrap(fault.Unavailable, err, "%q can't be written", filepath.Join(dir, name))

@@ -6,7 +6,7 @@
 //	Feature.accept     gives a worker a lease, when it is stored (offer.go)
 //	lease              what a worker has told of a run (lease.go); relay what its program asks (relay.go)
 //	registry           which workers there are, and which of them is there (registry.go)
-//	face               what workers ask over HTTP (face.go, files.go); nodes how those of a Swarm join and end (nodes.go)
+//	face               what workers ask over HTTP (face.go, files.go)
 //
 // A lease is stored in the transition to Starting, with a random id that fences the run: whoever names another one is
 // refused. A worker that is away loses nothing: after Options.Grace its leases are void, and their runs are tried

@@ -249,6 +249,16 @@ func (g *registry) find(name string) *worker {
 	return g.all[name]
 }
 
+// nodeOf is the node that a worker tells to be on.
+func (g *registry) nodeOf(name string) string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if w := g.all[name]; w != nil {
+		return w.about.Node
+	}
+	return ""
+}
+
 // presence is how a worker is there.
 type presence uint8
 

@@ -84,7 +84,8 @@ func New(opts Options) (*Swarm, error) {
 	}
 	if err != nil {
 		return nil, fault.Wrap(fault.Unavailable, err, "%q can't be read, which has the workers of nodes", opts.File).
-			WithHint("bring back an earlier file; without it nodes get other workers, and those that were removed join again")
+			WithHint("bring back an earlier file; without it nodes get other workers, and those join again that were " +
+				"removed")
 	}
 	if kept.Nodes != nil {
 		s.kept = kept.Nodes
@@ -142,7 +143,8 @@ func (s *Swarm) Watch(ctx context.Context, changed func()) {
 func (s *Swarm) Join(ctx context.Context, id string, taken func(name string) bool) (string, error) {
 	if !s.isReady(id) {
 		if _, err := s.Look(ctx); err != nil {
-			return "", fault.Wrap(fault.Unavailable, err, "the Swarm doesn't tell its nodes").WithHint("try again in a moment")
+			return "", fault.Wrap(fault.Unavailable, err, "the Swarm doesn't tell its nodes").
+				WithHint("try again in a moment")
 		}
 	}
 	if !s.isReady(id) {

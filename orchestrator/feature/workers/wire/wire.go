@@ -124,7 +124,8 @@ type Hello struct {
 
 // Leaving answers a worker that was told to end.
 type Leaving struct {
-	Finish bool `json:"finish"` // its node is to be emptied: what runs ends here. Else the next process goes on with it.
+	// Finish says that its node is to be emptied: what runs ends here. Else the next process goes on with it.
+	Finish bool `json:"finish"`
 }
 
 // Used asks which versions of units are in use, and has those in its answer: a worker hears of no others.
