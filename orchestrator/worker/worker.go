@@ -267,6 +267,13 @@ const pruneTime = time.Hour
 // sweep removes what belongs to no run of this worker, and from time to time the images of units that the server
 // doesn't use any more.
 func (w *Worker) sweep(ctx context.Context) {
+	for _, h := range w.all() { // a container that waited has its own id, not that of the run which it got
+		select {
+		case <-h.knows:
+		case <-ctx.Done():
+			return
+		}
+	}
 	w.sweepStrays(ctx)
 	for {
 		if err := w.prune(ctx); err != nil && ctx.Err() == nil {
