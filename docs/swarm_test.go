@@ -216,13 +216,14 @@ func (s swarmed) updatesUnderLoad() {
 }
 
 func (s swarmed) removes() {
-	began := time.Now()
+	failed := func() int {
+		return strings.Count(s.docker("service", "ps", "aod_worker", "--filter", "node="+s.node, "--format", "{{.CurrentState}}"), "Failed")
+	}
+	before, began := failed(), time.Now()
 	if err := s.client.Workers.Remove(s.t.Context(), s.node); err != nil {
 		s.t.Fatal(err)
 	}
-	testkit.Eventually(s.t, "its container has ended", func() bool {
-		return strings.Contains(s.docker("service", "ps", "aod_worker", "--filter", "node="+s.node, "--format", "{{.CurrentState}} {{.Error}}"), "Failed")
-	})
+	testkit.Eventually(s.t, "its task has failed", func() bool { return failed() > before })
 	s.t.Logf("the removed worker's task had failed after %s", time.Since(began).Round(100*time.Millisecond))
 	time.Sleep(15 * time.Second) // in which its node tries to join again
 	if slices.Contains(s.connected(), s.node) {
