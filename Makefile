@@ -202,6 +202,10 @@ kill: base ## kill a server 20 times while it has runs, flows, handoffs and conv
 partition: init ## disturb a server and three workers in 200 rounds of 50 runs, by seeds: no run may be lost, none with effects begun twice
 	AOD_PARTITIONS=200 AOD_PARTITION_RUNS=50 $(GO) test $(RACE) -v -count=1 -timeout 120m -run 'TestAPartition|TestManyHandoffsOver' ./cmd/aod
 
+.PHONY: swarm
+swarm: base image ## follow docs/swarm.md on a Swarm of three engines in network namespaces, as root; drain and update workers under load
+	AOD_SWARM=1 $(GO) test -vet=off -v -count=1 -timeout 20m -run TestTheGuideOfASwarm ./docs
+
 # The state before the redesign; or another commit.
 OLD ?= b727705
 

@@ -15,17 +15,19 @@ const (
 
 // Worker is a machine that takes runs from a server.
 type Worker struct {
-	Name        string      `json:"name"`
-	State       WorkerState `json:"state"`
-	Drained     bool        `json:"drained,omitempty"`   // it takes nothing new
-	DiskFull    bool        `json:"disk_full,omitempty"` // likewise, until it has room again
-	Version     string      `json:"version,omitempty"`   // of its program
-	Slots       int         `json:"slots,omitempty"`
-	Running     int         `json:"running"`
-	MemoryBytes int64       `json:"memory_bytes,omitempty"`
-	Labels      []string    `json:"labels,omitempty"`
-	SeenAt      *time.Time  `json:"seen_at,omitempty"`    // when it was connected last; nil: never
-	ExpiresAt   *time.Time  `json:"expires_at,omitempty"` // of an invitation
+	Name     string      `json:"name"`
+	State    WorkerState `json:"state"`
+	Drained  bool        `json:"drained,omitempty"`   // it takes nothing new
+	DiskFull bool        `json:"disk_full,omitempty"` // likewise, until it has room again
+	// Node is why its node in a Swarm takes nothing new: drain, pause, or gone; "": it does, or it has none.
+	Node        string     `json:"node,omitempty"`
+	Version     string     `json:"version,omitempty"` // of its program
+	Slots       int        `json:"slots,omitempty"`
+	Running     int        `json:"running"`
+	MemoryBytes int64      `json:"memory_bytes,omitempty"`
+	Labels      []string   `json:"labels,omitempty"`
+	SeenAt      *time.Time `json:"seen_at,omitempty"`    // when it was connected last; nil: never
+	ExpiresAt   *time.Time `json:"expires_at,omitempty"` // of an invitation
 }
 
 // Demand is what runs that wait lack of machines, by what they need of them.
@@ -39,10 +41,10 @@ type Demand struct {
 
 // WorkerJoin is what a machine joins a server with, once.
 type WorkerJoin struct {
-	Name      string    `json:"name"`
+	Name      string    `json:"name,omitempty"`   // "": the node's, of a file for all nodes of a Swarm
 	Server    string    `json:"server,omitempty"` // its address; "": where the server was asked for this
-	Home      string    `json:"home"`             // the id of the server's data
+	Home      string    `json:"home,omitempty"`   // the id of the server's data; "": the server tells it
 	Pins      []string  `json:"pins,omitempty"`   // of its certificate; none: by the system's roots
 	Token     string    `json:"token"`
-	ExpiresAt time.Time `json:"expires_at"`
+	ExpiresAt time.Time `json:"expires_at,omitzero"`
 }

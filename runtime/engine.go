@@ -66,6 +66,8 @@ type EngineInfo struct {
 	// MapsUsers says that users of a container are others of the host, and that few numbers of
 	// them exist there. It is always so with Rootless.
 	MapsUsers bool
+	// Node is its id in a Swarm; "": it is in none.
+	Node string
 }
 
 // HasSeccomp reports whether the engine can bound the system calls of sandboxes.

@@ -47,6 +47,8 @@ type serverEngine interface {
 	container.Engine
 	Carrier() runtime.ImageCarrier
 	io.Closer
+	// Nodes are those of the Swarm that the engine manages; it is an Unsupported fault of an engine that doesn't.
+	Nodes(ctx context.Context) ([]runtime.Node, error)
 }
 
 func newApp(in io.Reader, out, err *ui.Output) *app {

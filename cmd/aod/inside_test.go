@@ -8,6 +8,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/cmd/aod/ui"
 	"github.com/agent-on-demand/aod/orchestrator/servicetest"
 	"github.com/agent-on-demand/aod/runtime"
@@ -28,7 +29,10 @@ type inside struct {
 }
 
 // memoryEngine is the engine in memory, as the command wants it.
-type memoryEngine struct{ *enginetest.Fake }
+type memoryEngine struct {
+	*enginetest.Fake
+	swarm *fakeSwarm // nil: it is in none
+}
 
 func (memoryEngine) Close() error { return nil }
 
@@ -39,6 +43,14 @@ func (memoryEngine) VolumesByLabel(context.Context, map[string]string) ([]runtim
 }
 
 func (memoryEngine) RemoveVolume(context.Context, string) error { return nil }
+
+// Nodes implements serverEngine.
+func (e memoryEngine) Nodes(context.Context) ([]runtime.Node, error) {
+	if e.swarm == nil {
+		return nil, fault.New(fault.Unsupported, "the engine is no manager of a Swarm")
+	}
+	return e.swarm.list()
+}
 
 // newInside returns a server as newServer does, for a test of what needs no container: its protocols,
 // its commands, what it stores. It is the command line's, but for the engine.

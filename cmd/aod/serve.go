@@ -150,7 +150,11 @@ func (a *app) withService(
 		},
 		upstreams: upstreams, door: door, pushes: pushesOf(c), mcpSessions: c.MCPSessions,
 	})
-	opts.Features = append(opts.Features, workersOf(c, s.home, from.Secrets, engine))
+	nodes, err := swarmOf(ctx, c, s.home, engine, logger)
+	if err != nil {
+		return err
+	}
+	opts.Features = append(opts.Features, workersOf(c, s.home, from.Secrets, engine, nodes))
 	if settings.service, err = orchestrator.NewService(opts); err != nil {
 		return err
 	}

@@ -33,6 +33,7 @@ import (
 	"github.com/agent-on-demand/aod/orchestrator/feature/pushes"
 	"github.com/agent-on-demand/aod/orchestrator/feature/webhooks"
 	"github.com/agent-on-demand/aod/orchestrator/feature/workers"
+	"github.com/agent-on-demand/aod/orchestrator/feature/workers/swarm"
 	"github.com/agent-on-demand/aod/orchestrator/httpapi"
 	"github.com/agent-on-demand/aod/orchestrator/kind/container"
 	"github.com/agent-on-demand/aod/orchestrator/pool"
@@ -123,7 +124,9 @@ func quotaOf(s config.Spending) models.Quota {
 }
 
 // workersOf have runs go on at other machines.
-func workersOf(c *config.Config, home string, kept secrets.Files, engine serverEngine) *workers.Feature {
+func workersOf(
+	c *config.Config, home string, kept secrets.Files, engine serverEngine, nodes *swarm.Swarm,
+) *workers.Feature {
 	may := map[string][]string{}
 	for name, w := range c.Worker {
 		may[name] = w.Secrets
@@ -131,7 +134,7 @@ func workersOf(c *config.Config, home string, kept secrets.Files, engine serverE
 	return workers.New(workers.Options{
 		Secrets: may, Secret: kept.Read,
 		Credentials: admin.NamedTokens(home), Version: versionText(), Grace: c.WorkerGrace, Labels: c.Labels,
-		Elsewhere: !c.LocalSandboxes, Images: engine,
+		Elsewhere: !c.LocalSandboxes, Images: engine, Swarm: nodes,
 		Pins: func() []string { return ownPins(c, home) },
 		Stays: func(unit string) bool {
 			u := c.ForUnit(unit)
@@ -232,6 +235,9 @@ func (a *app) newAPI(
 			Spans: true,
 		})
 	tokens := admin.NamedTokens(home(c))
+	if err := shareJoin(c, tokens); err != nil {
+		return served{}, nil, err
+	}
 	machines, _ := orchestrator.FeatureOf[*workers.Feature](service)
 	mounts := append(agentMounts(service, c, logger), httpapi.Mount{Patterns: mcp.Patterns(), Handler: tools},
 		httpapi.Mount{Patterns: workers.Patterns(), Handler: machines.Handler(), Scope: access.Work})

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"log/slog"
 	"path/filepath"
@@ -20,6 +19,7 @@ import (
 	"github.com/agent-on-demand/aod/internal/secrets"
 	"github.com/agent-on-demand/aod/orchestrator/kind/container"
 	"github.com/agent-on-demand/aod/orchestrator/worker"
+	"github.com/agent-on-demand/aod/runtime"
 	"github.com/agent-on-demand/aod/runtime/docker"
 )
 
@@ -41,7 +41,8 @@ file that aod worker add has printed at the server; its data directory remembers
 
 Runs outlive this command: their containers go on when it ends, however it does, and started again
 it goes on with them. While the server is away they go on, too, and their results wait for it. To
-end it without a trace: aod worker drain NAME at the server, wait, and aod worker rm NAME.
+end it without a trace: aod worker drain NAME at the server, wait, and aod worker rm NAME. On a
+node of a Swarm that is drained it ends when its runs have; a second signal doesn't wait for that.
 
 Of the settings (--config) those of containers, images, disk and log count; concurrency is how many
 runs it takes at once, memory what they may take together.`,
@@ -69,15 +70,10 @@ func (m machine) work(ctx context.Context, c *config.Config) error {
 	}
 	logger, home := cli.NewLogger(m.env.Err, c.LogFormat, c.LogLevel), filepath.Join(c.Data, "worker")
 	boundMemory(logger)
-	if m.join != "" {
-		if err := m.joinServer(ctx, home, logger); err != nil {
-			return err
-		}
-	}
 	return m.takeRuns(ctx, c, home, logger)
 }
 
-// takeRuns does so with an engine, for the server that a home has joined.
+// takeRuns does so with an engine, for the server that a home has joined, or joins first.
 func (m machine) takeRuns(ctx context.Context, c *config.Config, home string, logger *slog.Logger) (err error) {
 	engine, err := m.engine(docker.Options{Unconfined: c.AllowUnconfined})
 	if err != nil {
@@ -90,13 +86,22 @@ func (m machine) takeRuns(ctx context.Context, c *config.Config, home string, lo
 	if err := containers.Confined(ctx); fault.Is(err, fault.Unsupported) { // one that doesn't answer is waited for
 		return err
 	}
-	labels, err := labelsOf(ctx, engine, m.labels)
+	info, err := probe(ctx, engine)
 	if err != nil {
 		return err
 	}
+	labels, err := labelsOf(info, m.labels)
+	if err != nil {
+		return err
+	}
+	if m.join != "" {
+		if err := m.joinServer(ctx, home, info.Node, logger); err != nil {
+			return err
+		}
+	}
 	w, err := worker.New(worker.Options{
 		Home: home, Kind: containers, Version: versionText(), Slots: c.Concurrency, MemoryBytes: c.Memory,
-		Labels: labels, MinFreeDisk: c.MinFreeDisk, Images: images, Logger: logger,
+		Labels: labels, Node: info.Node, MinFreeDisk: c.MinFreeDisk, Images: images, Logger: logger,
 		Door: egress.New(egress.Options{Private: c.EgressExceptions()}),
 	})
 	if err != nil {
@@ -106,17 +111,14 @@ func (m machine) takeRuns(ctx context.Context, c *config.Config, home string, lo
 	return w.Run(ctx)
 }
 
-// joinServer has this machine join the server of the file that `aod worker add` has printed.
-func (m machine) joinServer(ctx context.Context, home string, logger *slog.Logger) error {
-	text, err := cli.ReadSmall(m.join)
-	var invited worker.Invitation
-	if err == nil {
-		err = json.Unmarshal([]byte(text), &invited.WorkerJoin)
+// joinServer has this machine join the server of the file that `aod worker add` has printed, or `aod worker bundle`
+// has made.
+func (m machine) joinServer(ctx context.Context, home, node string, logger *slog.Logger) error {
+	join, err := readJoin(m.join)
+	if err != nil {
+		return err
 	}
-	if err != nil || invited.Server == "" || invited.Token == "" {
-		return fault.Wrap(fault.Input, err, "%q isn't a file to join with", m.join).
-			WithHint("at the server: aod worker add NAME >NAME.join")
-	}
+	invited := worker.Invitation{WorkerJoin: join, Node: node}
 	if invited.CA = m.env.CA; invited.CA != "" {
 		if invited.CA, err = filepath.Abs(invited.CA); err != nil {
 			return err
@@ -125,18 +127,22 @@ func (m machine) joinServer(ctx context.Context, home string, logger *slog.Logge
 	if err := worker.Join(ctx, home, invited, logger); err != nil {
 		return err
 	}
-	m.env.Note("joined %s as %s", invited.Server, invited.Name)
-	return nil
+	joined, err := worker.ReadMembership(home)
+	if err == nil {
+		m.env.Note("joined %s as %s", joined.Server, joined.Name)
+	}
+	return err
+}
+
+// probe asks the engine about itself.
+func probe(ctx context.Context, engine serverEngine) (runtime.EngineInfo, error) {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	return engine.Probe(ctx)
 }
 
 // labelsOf are those that are given, and what the engine is.
-func labelsOf(ctx context.Context, engine serverEngine, given []string) ([]string, error) {
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
-	defer cancel()
-	info, err := engine.Probe(ctx)
-	if err != nil {
-		return nil, err
-	}
+func labelsOf(info runtime.EngineInfo, given []string) ([]string, error) {
 	all := append(slices.Clone(given), "os="+info.OS, "arch="+info.Arch)
 	for _, label := range all {
 		if err := api.CheckLabel(label); err != nil {

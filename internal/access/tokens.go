@@ -7,7 +7,7 @@
 //
 //	Keeper.Add (keeper.go)         refuses to give what the giver doesn't have
 //	Tokens.Add (tokens.go)         makes a token, and stores what is known of it
-//	Tokens.AddWorker (workers.go)  invites a worker, which joins by Tokens.Enrol
+//	Tokens.AddWorker (workers.go)  invites a worker, which joins by Tokens.Enrol; nodes of a Swarm by Tokens.Admit
 //	Tokens.Find (tokens.go)        whose token this is; the file counts as it is at that moment
 //	Grant.Allows (scope.go)        whether its holder may do something
 //	WithGrant (client.go)          has a request's context name the token's holder
@@ -95,8 +95,9 @@ func (t Token) grace(now time.Time) (until time.Time) {
 // Tokens are the tokens in a file, which only its owner may read. Several processes may change
 // it. It is safe for concurrent use.
 type Tokens struct {
-	path string
-	uses *uses
+	path   string
+	uses   *uses
+	shared *[sha256.Size]byte // of the token of Share; nil: there is none
 
 	mu       sync.Mutex
 	info     fs.FileInfo // of what was read last; nil: read again
@@ -249,7 +250,7 @@ func (t *Tokens) stored() ([]Token, error) {
 
 // Met notes that the holder of a grant asks for something. It is written within a minute while KeepUses goes on.
 func (t *Tokens) Met(g Grant) {
-	if g.Name != "" {
+	if g.Name != "" && g.Name != AnyNode {
 		t.uses.note(g.Name, time.Now())
 	}
 }
@@ -273,6 +274,9 @@ func (t *Tokens) Teams() (names []string) {
 // Find returns what the holder of a token may do, by the token's SHA-256, and whether there is such a token. The error
 // is an Unauthorized fault for one that has expired, or was replaced and has had its grace.
 func (t *Tokens) Find(of [sha256.Size]byte) (Grant, bool, error) {
+	if t.isShared(of) {
+		return Grant{Name: AnyNode, Scopes: []Scope{Work}}, true, nil
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if err := t.refresh(); err != nil {

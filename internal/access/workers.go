@@ -1,6 +1,8 @@
 package access
 
 import (
+	"crypto/sha256"
+	"crypto/subtle"
 	"slices"
 	"time"
 
@@ -64,24 +66,35 @@ func (t *Tokens) AddWorker(name string, now time.Time) (token string, expires ti
 // for an invitation that has expired, Conflict for a token that somebody else has.
 func (t *Tokens) Enrol(name, token string) error {
 	if !tokenRule().MatchString(token) {
-		return fault.New(fault.Input, "this is no token that a worker makes").
-			WithHint("have `aod work --join FILE` make it")
+		return notOfWorker()
 	}
 	by := digest(token)
 	return t.changeWorker(name, func(all []Token, i int) ([]Token, error) {
 		if err := (held{Token: all[i]}).check(time.Now()); err != nil {
 			return nil, err
 		}
-		for j, other := range all {
-			if j != i && other.SHA256 == by {
-				return nil, fault.New(fault.Conflict, "the token of the worker %q is that of another one already",
-					name).
-					WithHint("a copy of a worker's data directory is no other worker: remove it, and join again")
-			}
+		if err := unused(all, Token{Name: name, SHA256: by}); err != nil {
+			return nil, err
 		}
 		all[i].SHA256, all[i].Earlier, all[i].Expires = by, nil, time.Time{}
 		return all, nil
 	})
+}
+
+func notOfWorker() error {
+	return fault.New(fault.Input, "this is no token that a worker makes").
+		WithHint("have `aod work --join FILE` make it")
+}
+
+// unused returns a Conflict fault for a worker whose token somebody else has.
+func unused(all []Token, of Token) error {
+	for _, other := range all {
+		if other.Name != of.Name && other.SHA256 == of.SHA256 {
+			return fault.New(fault.Conflict, "the token of the worker %q is that of another one already", of.Name).
+				WithHint("a copy of a worker's data directory is no other worker: remove it, and join again")
+		}
+	}
+	return nil
 }
 
 // RemoveWorker revokes the invitation or the credential of a worker. The error is NotFound if there is none of the
@@ -107,4 +120,50 @@ func (t *Tokens) changeWorker(name string, do func(all []Token, i int) ([]Token,
 func (t *Tokens) Workers() ([]Token, error) {
 	all, err := t.stored()
 	return slices.DeleteFunc(all, func(t Token) bool { return !t.isWorkers() }), err
+}
+
+// AnyNode is the name of whoever has what Share was given: it may enrol as a worker, and nothing else.
+const AnyNode = "swarm:node" // no token has such a name
+
+// Share has a token that is in no file be AnyNode's, until the process ends. It is called before the first Find. The
+// error is an Input fault for what isn't of the form of NewToken.
+func (t *Tokens) Share(token string) error {
+	if !tokenRule().MatchString(token) {
+		return fault.New(fault.Input, "this is no token to join with").WithHint("`aod worker bundle` makes one")
+	}
+	sum := sha256.Sum256([]byte(token))
+	t.shared = &sum
+	return nil
+}
+
+// isShared reports whether a digest is that of the token that was shared.
+func (t *Tokens) isShared(of [sha256.Size]byte) bool {
+	return t.shared != nil && subtle.ConstantTimeCompare(of[:], t.shared[:]) == 1
+}
+
+// Admit has a token that a worker has made itself be that of the worker of a name, which need not be there; the one
+// that it had is good for nothing any more. The errors are those of Enrol, and Conflict for a name that a token has.
+func (t *Tokens) Admit(name, token string) error {
+	if !tokenRule().MatchString(token) {
+		return notOfWorker()
+	}
+	made := Token{
+		Name: name, Scopes: []Scope{Work}, SHA256: digest(token), Created: time.Now().UTC().Truncate(time.Second),
+	}
+	return t.change(func(all []Token) ([]Token, error) {
+		if err := unused(all, made); err != nil {
+			return nil, err
+		}
+		all = slices.DeleteFunc(all, func(t Token) bool { return t.Name == name && t.isWorkers() })
+		return added(all, made)
+	})
+}
+
+// Names are those of all tokens, workers' included.
+func (t *Tokens) Names() (names []string, err error) {
+	all, err := t.stored()
+	for _, token := range all {
+		names = append(names, token.Name)
+	}
+	return names, err
 }

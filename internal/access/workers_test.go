@@ -4,10 +4,12 @@ import (
 	"context"
 	"crypto/sha256"
 	"log/slog"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/api/fault"
 )
 
@@ -164,4 +166,44 @@ func TestWhenAWorkerAskedLastIsKept(t *testing.T) {
 	if all, err := NewTokens(tokens.path).Workers(); err != nil || len(all) != 1 || all[0].Used.IsZero() {
 		t.Errorf("%+v, %v", all, err)
 	}
+}
+
+func TestWhatAllNodesHaveLetsThemJoinAndNothingElse(t *testing.T) {
+	t.Parallel()
+	tokens, shared := NewTokens(filepath.Join(t.TempDir(), "tokens.json")), NewToken()
+	hinted(t, "share no token", tokens.Share("x"), fault.Input, "aod worker bundle")
+	if err := tokens.Share(shared); err != nil {
+		t.Fatal(err)
+	}
+	of := func(token string) (Grant, bool) {
+		grant, known, err := tokens.Find(sha256.Sum256([]byte(token)))
+		if err != nil {
+			t.Error(err)
+		}
+		return grant, known
+	}
+	if grant, known := of(shared); !known || grant.Name != AnyNode || !grant.OfWorker() || grant.Allows(Read) == nil {
+		t.Errorf("%v %+v", known, grant)
+	}
+	if api.IsTokenName(AnyNode) {
+		t.Error("a worker may have the name of all nodes")
+	}
+	first, second := NewToken(), NewToken()
+	for _, token := range []string{first, first, second} {
+		if err := tokens.Admit("big", token); err != nil {
+			t.Fatal(err)
+		}
+		if grant, known := of(token); !known || grant.Name != "big" || !grant.Expires.IsZero() {
+			t.Errorf("%v %+v", known, grant)
+		}
+	}
+	if _, known := of(first); known {
+		t.Error("what the worker had before is good still")
+	}
+	hinted(t, "a copy", tokens.Admit("small", second), fault.Conflict, "copy")
+	hinted(t, "no token", tokens.Admit("small", "x"), fault.Input, "aod work")
+	if _, err := tokens.Add(Grant{Name: "ci", Scopes: []Scope{Run}}); err != nil {
+		t.Fatal(err)
+	}
+	hinted(t, "a token's name", tokens.Admit("ci", NewToken()), fault.Conflict, "aod token rm ci")
 }

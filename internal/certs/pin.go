@@ -16,8 +16,11 @@ type Pin string
 const pinForm = "sha256:"
 
 // PinOf returns the pin of a certificate's key.
-func PinOf(c *x509.Certificate) Pin {
-	sum := sha256.Sum256(c.RawSubjectPublicKeyInfo)
+func PinOf(c *x509.Certificate) Pin { return pinOfKey(c.RawSubjectPublicKeyInfo) }
+
+// pinOfKey is PinOf for a SubjectPublicKeyInfo.
+func pinOfKey(raw []byte) Pin {
+	sum := sha256.Sum256(raw)
 	return Pin(pinForm + hex.EncodeToString(sum[:]))
 }
 

@@ -31,8 +31,8 @@ const (
 func Self(dir string, names []string) (Pair, error) {
 	pair := Pair{Cert: filepath.Join(dir, "cert.pem"), Key: filepath.Join(dir, "key.pem")}
 	if _, err := os.Stat(pair.Key); errors.Is(err, fs.ErrNotExist) {
-		if err := makeKey(pair.Key); err != nil {
-			return pair, unwritable(dir, err)
+		if _, err := MakeKey(pair.Key); err != nil {
+			return pair, err
 		}
 	}
 	key, err := readKey(pair.Key)
@@ -59,20 +59,28 @@ func serves(c *x509.Certificate, names []string) bool {
 	return !missing && time.Until(c.NotAfter) > selfRenew && !time.Now().Before(c.NotBefore)
 }
 
-func makeKey(path string) error {
+// MakeKey makes a key for Self, and returns its pin. The error is an Unavailable fault.
+func MakeKey(path string) (Pin, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		return err
+		return "", unwritable(path, err)
 	}
 	raw, err := x509.MarshalPKCS8PrivateKey(key)
 	if err != nil {
-		return err
+		return "", unwritable(path, err)
+	}
+	public, err := x509.MarshalPKIXPublicKey(key.Public())
+	if err != nil {
+		return "", unwritable(path, err)
 	}
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return err
+		return "", unwritable(path, err)
 	}
-	return safefs.Replace(path, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: raw}),
-		safefs.ReplaceOptions{Mode: 0o600, Synced: true})
+	if err := safefs.Replace(path, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: raw}),
+		safefs.ReplaceOptions{Mode: 0o600, Synced: true}); err != nil {
+		return "", unwritable(path, err)
+	}
+	return pinOfKey(public), nil
 }
 
 func readKey(path string) (*ecdsa.PrivateKey, error) {

@@ -18,7 +18,7 @@ import (
 
 // keptOfHome are the files of a home that a restored one goes on with: who may ask it, whose its
 // containers are, and when it was backed up.
-var keptOfHome = []string{layout.Token, layout.Tokens, layout.Owner, layout.BackedUp}
+var keptOfHome = []string{layout.Token, layout.Tokens, layout.Swarm, layout.Owner, layout.BackedUp}
 
 // Restored says what was restored, and where the home of before is; "" is nowhere.
 type Restored struct {

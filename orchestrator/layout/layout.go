@@ -12,6 +12,7 @@ const (
 	Owner     = "owner"       // the label of its containers
 	Token     = "token"       // that every request must bear
 	Tokens    = "tokens.json" // the digests of those with names and scopes
+	Swarm     = "swarm.json"  // which nodes of its Swarm have which workers
 	Runs      = "runs"        // a directory a run
 	Units     = "units"       // a directory a unit, with every version
 	Sessions  = "sessions"    // a directory a session that isn't over

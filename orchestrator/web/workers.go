@@ -59,6 +59,8 @@ func (r workerRow) Is() state {
 		return state{"late", "Away"}
 	case r.Drained:
 		return state{"off", "Drained"}
+	case r.Node != "":
+		return state{"off", "Node " + r.Node}
 	case r.DiskFull:
 		return state{"off", "Disk full"}
 	}

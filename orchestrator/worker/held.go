@@ -39,6 +39,8 @@ type held struct {
 	voided atomic.Bool
 	egress egress.Tally
 	over   chan struct{} // closed when this process has nothing more to do with it
+	known  func()        // is called when its kind knows which containers it has, or it is over
+	knows  chan struct{} // closed by that
 
 	mu    sync.Mutex
 	entry entry
@@ -46,7 +48,8 @@ type held struct {
 }
 
 func newHeld(w *Worker, e entry) *held {
-	h := &held{worker: w, entry: e, over: make(chan struct{})}
+	h := &held{worker: w, entry: e, over: make(chan struct{}), knows: make(chan struct{})}
+	h.known = sync.OnceFunc(func() { close(h.knows) })
 	h.life, h.end = context.WithCancelCause(w.life)
 	h.wanted, h.reject = context.WithCancelCause(w.life)
 	return h
@@ -144,6 +147,7 @@ func causeOf(c *wire.Cancel) error {
 // drive carries an attempt out, from its acceptance until nothing is left of it here.
 func (h *held) drive() {
 	defer close(h.over)
+	defer h.known()
 	defer h.end(nil)
 	defer h.reject(nil)
 	if h.now().Assignment == nil {
@@ -353,6 +357,7 @@ func (h *held) carryOut() error {
 	}
 	missing := h.fetch(ctx)
 	execution := h.worker.opts.Kind.Execution(h.run)
+	h.known()
 	err := error(nil)
 	if h.now().Ended == nil && !h.voided.Load() {
 		err = h.attempt(ctx, execution, missing)

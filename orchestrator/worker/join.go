@@ -20,7 +20,7 @@ import (
 // Membership is what a worker has of the server that it has joined. Its file is for its owner alone.
 type Membership struct {
 	Server     string   `json:"server"`
-	Home       string   `json:"home"` // id of the server's home
+	Home       string   `json:"home"` // id of the server's home; "": it has told none yet
 	Pins       []string `json:"pins,omitempty"`
 	CA         string   `json:"ca,omitempty"` // a file of roots in the place of the system's
 	Name       string   `json:"name"`
@@ -61,20 +61,28 @@ func ReadMembership(home string) (m Membership, err error) {
 	return m, nil
 }
 
-// Invitation is what a machine joins a server with.
+// Invitation is what a machine joins a server with. One without a name and a home is for every node of a Swarm.
 type Invitation struct {
 	api.WorkerJoin
-	CA string // see Membership
+	CA   string // see Membership
+	Node string // the id of this machine's node in a Swarm; "": it is in none
 }
 
+func (i Invitation) forNodes() bool { return i.Name == "" && i.Home == "" }
+
 // Join enrols a home with an invitation, which is good once. A home that has joined with it already stays as it is; one
-// that has joined another server, or under another name, is a Conflict fault, and nothing of it is changed.
+// that has joined another server, or under another name, is a Conflict fault, and nothing of it is changed. With an
+// invitation for nodes it joins again when the server doesn't know it any more.
 func Join(ctx context.Context, home string, invited Invitation, logger *slog.Logger) error {
 	m, err := ReadMembership(home)
 	switch {
-	case err == nil && (m.Home != invited.Home || m.Name != invited.Name):
+	case err == nil && !invited.forNodes() && (m.Home != invited.Home || m.Name != invited.Name):
 		return fault.New(fault.Conflict, "%q has joined the server at %s as %q already", home, m.Server, m.Name).
 			WithHint("use a data directory of its own for each worker: --data DIR")
+	case invited.forNodes() && invited.Node == "":
+		return fault.New(fault.Conflict,
+			"the engine of this machine is in no Swarm, and the file to join with is for nodes").
+			WithHint("`aod worker add NAME` at the server invites a machine outside of the Swarm")
 	case err != nil && !fault.Is(err, fault.NotFound):
 		return err
 	case err != nil:
@@ -85,7 +93,12 @@ func Join(ctx context.Context, home string, invited Invitation, logger *slog.Log
 	if err := keepMembership(home, m); err != nil {
 		return err
 	}
-	return enrol(ctx, m, invited.Token, logger)
+	joined, err := enrol(ctx, m, invited, logger)
+	if err != nil || joined == nil {
+		return err
+	}
+	m.Name, m.Home = joined.Name, joined.Home
+	return keepMembership(home, m)
 }
 
 // Reach asks the server that a home has joined whether it knows the worker. The error is a NotFound fault for a home
@@ -116,28 +129,32 @@ func keepMembership(home string, m Membership) error {
 	return nil
 }
 
-// enrol has the server know the credential, unless it does.
-func enrol(ctx context.Context, m Membership, invitation string, logger *slog.Logger) error {
+// enrol has the server know the credential, unless it does: then it returns nil.
+func enrol(
+	ctx context.Context, m Membership, invited Invitation, logger *slog.Logger,
+) (joined *wire.Enrolled, err error) {
 	own, err := newLink(m, logger)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return own.repeat(ctx, "join", func() error {
-		err := own.call(ctx, wire.Renew, wire.Held{}, nil)
-		if !errors.Is(err, errRevoked) {
-			return err
+	return joined, own.repeat(ctx, "join", func() error {
+		if m.Home != "" {
+			if err := own.call(ctx, wire.Renew, wire.Held{}, nil); !errors.Is(err, errRevoked) {
+				return err
+			}
 		}
 		guest := *own
-		guest.credential = invitation
-		var joined wire.Enrolled
-		err = guest.call(ctx, wire.Enrol, wire.Enrolment{Credential: m.Credential}, &joined)
+		guest.credential = invited.Token
+		var answer wire.Enrolled
+		err := guest.call(ctx, wire.Enrol, wire.Enrolment{Credential: m.Credential, Node: invited.Node}, &answer)
 		switch {
 		case errors.Is(err, errRevoked):
 			return fault.New(fault.Unauthorized, "the invitation was used, has expired or was taken back").
 				WithHint("`aod worker add NAME` at the server makes another one; `aod worker rm NAME` comes before it")
-		case err == nil && joined.Home != m.Home:
+		case err == nil && m.Home != "" && answer.Home != m.Home:
 			return fault.New(fault.Forbidden, "another server answers at %s than the one that has invited", m.Server)
 		}
+		joined = &answer
 		return err
 	})
 }

@@ -83,14 +83,15 @@ func (w *Worker) hello() wire.Hello {
 	w.hellos = max(w.hellos+1, time.Now().UnixMilli())
 	return wire.Hello{
 		Protocol: wire.Protocol, Number: w.hellos, Home: w.member.Home, Version: w.opts.Version,
-		Slots: w.opts.Slots, MemoryBytes: w.memory, Labels: w.opts.Labels, Held: w.holds(),
+		Slots: w.opts.Slots, MemoryBytes: w.memory, Labels: w.opts.Labels, Node: w.opts.Node,
+		Held: w.holds(),
 	}
 }
 
 // obey does what an order says. It doesn't wait for that.
 func (w *Worker) obey(order wire.Order) {
 	switch {
-	case order.Offer != nil && w.disks.Room(0) != nil:
+	case order.Offer != nil && w.isClosed():
 		w.underway.Go(func() { w.renewOnce(w.life) }) // it is closed, which declines it
 	case order.Offer != nil:
 		w.begin(newHeld(w, entry{Nonce: rand.Text(), Offer: order.Offer.ID}))

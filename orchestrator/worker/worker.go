@@ -25,6 +25,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/agent-on-demand/aod/api/fault"
@@ -60,6 +61,7 @@ type Options struct {
 	Slots       int
 	MemoryBytes int64        // that all runs may take together; 0: 80 % of what the engine has
 	Labels      []string     // what units may need of it
+	Node        string       // the id of its machine's node in a Swarm; "": it is in none
 	MinFreeDisk int64        // below it nothing new is taken
 	Door        *egress.Door // by which programs reach hosts by name
 	Images      *Images      // fetched from the server; nil: none are
@@ -79,7 +81,8 @@ type Worker struct {
 	lock     *safefs.LockFile
 	disks    *runtime.Disks
 	memory   int64
-	hellos   int64 // number of the last wire.Hello
+	hellos   int64       // number of the last wire.Hello
+	leaving  atomic.Bool // nothing new is taken: the node is to be emptied
 	recent   recent
 	life     context.Context //nolint:containedctx // of the runs in this process; its end detaches from them
 	letGo    context.CancelCauseFunc
@@ -155,16 +158,19 @@ func (w *Worker) Close() error {
 	return errors.Join(w.opts.Kind.Close(), w.lock.Close())
 }
 
-// Run takes runs until ctx ends. What goes on then goes on without this process: the next one finds it. The error is an
+// Run takes runs until ctx ends. What goes on then goes on without this process: the next one finds it. On a node of a
+// Swarm that is drained or removed it ends here first, and nothing new is taken. The error is an
 // Unauthorized fault when the server has removed the worker: then everything of it is removed here, too.
 func (w *Worker) Run(ctx context.Context) error {
 	w.learnMemory(ctx)
 	if err := w.recover(); err != nil {
 		return err
 	}
-	ctx, stop := context.WithCancelCause(ctx)
+	told := ctx
+	ctx, stop := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer stop(nil)
 	var beside sync.WaitGroup
+	beside.Go(func() { w.awaitEnd(ctx, told, stop) })
 	beside.Go(func() { w.sweep(ctx) })
 	beside.Go(func() { w.opts.Kind.Warm(ctx, world{w}) })
 	beside.Go(func() { w.renew(ctx) })
@@ -176,6 +182,50 @@ func (w *Worker) Run(ctx context.Context) error {
 	}
 	beside.Wait()
 	return err
+}
+
+const (
+	leaveTime = 2500 * time.Millisecond // to ask what an end means; the server asks its Swarm for 2 seconds
+	emptyLook = 200 * time.Millisecond  // between two looks whether nothing is held any more
+)
+
+// awaitEnd has the worker end when it is told to. A Swarm tells that for a drain and for an update: at a drain the
+// worker finishes what runs, for no process comes after this one.
+func (w *Worker) awaitEnd(ctx, told context.Context, stop context.CancelCauseFunc) {
+	select {
+	case <-ctx.Done():
+		return
+	case <-told.Done():
+	}
+	defer stop(context.Cause(told))
+	if !w.mayLeave(ctx) {
+		return
+	}
+	w.leaving.Store(true)
+	w.renewOnce(ctx)
+	w.logger.Info("the node is to be emptied: runs end first", "runs", len(w.all()))
+	for len(w.all()) > 0 && pause.For(ctx, emptyLook) == nil {
+	}
+	for _, id := range w.idle() { // they go on elsewhere, with what the server has of them
+		if err := w.endSession(id, false); err != nil {
+			w.logger.Warn("session not ended", "session", id, fault.LogAttr(err))
+		}
+	}
+}
+
+// mayLeave asks the server whether this worker's node is to be emptied. Without an answer it isn't.
+func (w *Worker) mayLeave(ctx context.Context) bool {
+	if w.opts.Node == "" {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(ctx, leaveTime)
+	defer cancel()
+	var answer wire.Leaving
+	if err := w.link.call(ctx, wire.Leave, wire.Held{}, &answer); err != nil {
+		w.logger.Info("the server doesn't tell why this process is to end: the next one goes on", fault.LogAttr(err))
+		return false
+	}
+	return answer.Finish
 }
 
 // learnMemory takes the part of the engine's memory for runs, where nobody has said how much.
@@ -236,6 +286,13 @@ const pruneTime = time.Hour
 // sweep removes what belongs to no run of this worker, and from time to time the images of units that the server
 // doesn't use any more.
 func (w *Worker) sweep(ctx context.Context) {
+	for _, h := range w.all() { // a container that waited has its own id, not that of the run which it got
+		select {
+		case <-h.knows:
+		case <-ctx.Done():
+			return
+		}
+	}
 	w.sweepStrays(ctx)
 	for {
 		if err := w.prune(ctx); err != nil && ctx.Err() == nil {
@@ -359,9 +416,12 @@ func (w *Worker) of(lease string) *held {
 	return nil
 }
 
+// isClosed reports whether nothing new is taken.
+func (w *Worker) isClosed() bool { return w.leaving.Load() || w.disks.Room(0) != nil }
+
 // holds is what the server is told that this worker holds.
 func (w *Worker) holds() (held wire.Held) {
-	held.Closed, held.Sessions = w.disks.Room(0) != nil, w.idle()
+	held.Closed, held.Sessions = w.isClosed(), w.idle()
 	for _, h := range w.all() {
 		if lease := h.lease(); lease != "" {
 			held.Leases = append(held.Leases, lease)

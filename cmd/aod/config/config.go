@@ -46,6 +46,7 @@ type Config struct {
 
 	LocalSandboxes bool          // units with containers run on this machine, too, beside workers
 	Labels         []string      // what units may need of this machine
+	Swarm          string        // the file with which the nodes of the engine's Swarm join; "": none do
 	WorkerGrace    time.Duration // how long a worker may be away before its runs count as lost
 
 	EgressPrivate []string // hosts at addresses that aren't public; see EgressExceptions

@@ -201,6 +201,10 @@ func (c *Config) machines() []setting {
 		},
 		{"labels", machineLabels(&c.Labels), "", "what units may need of this machine, such as [gpu]"},
 		{
+			"swarm", pathOf(&c.Swarm), "",
+			"the file join of aod worker bundle: nodes of the Swarm that this engine manages join as workers",
+		},
+		{
 			"worker_grace",
 			duration{&c.WorkerGrace, time.Second, day},
 			"2m",

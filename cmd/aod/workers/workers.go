@@ -30,11 +30,13 @@ func Command(env *cli.Env) *cobra.Command {
 server. A worker connects to the server, never the other way round. For who manages the whole
 server.`,
 		Example: "  (umask 077; aod worker add big --url https://aod.example.com >big.join)\n" +
-			"  aod worker ls\n  aod worker drain big\n  aod worker undrain big\n  aod worker rm big",
+			"  aod worker ls\n  aod worker drain big\n  aod worker undrain big\n  aod worker rm big\n" +
+			"  aod worker bundle --url https://10.0.0.5:7070 stack",
 		Args: cli.KnownCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(addCommand(env), listCommand(env), drainCommand(env), undrainCommand(env), removeCommand(env))
+	cmd.AddCommand(addCommand(env), listCommand(env), drainCommand(env), undrainCommand(env), removeCommand(env),
+		bundleCommand(env))
 	return cmd
 }
 
@@ -133,6 +135,9 @@ func stateText(w api.Worker, now time.Time) string {
 	}
 	if w.Drained {
 		text += ", drained"
+	}
+	if w.Node != "" {
+		text += ", node " + ui.Printable(w.Node)
 	}
 	return text
 }

@@ -37,12 +37,16 @@ func (f *Feature) Handler() http.Handler {
 		"POST " + wire.Renew:  h.renew,
 		"POST " + wire.Accept: h.acceptance,
 		"POST " + wire.Units:  h.used,
+		"POST " + wire.Leave:  h.leave,
 	} {
 		mux.Handle(pattern, answering(func(w http.ResponseWriter, r *http.Request) error {
 			name := access.GrantOf(r.Context()).Name
 			if name == "" { // the server asks for no tokens: everybody would be a worker
 				return fault.New(fault.Forbidden, "workers need a server that asks for tokens").
 					WithHint("serve without --no-auth")
+			}
+			if name == access.AnyNode && r.URL.Path != wire.Enrol {
+				return errAnyNode
 			}
 			return act(w, r, name)
 		}))
@@ -160,11 +164,57 @@ func (h face) enrol(w http.ResponseWriter, r *http.Request, name string) error {
 	if err := read(r, httpwire.SmallBody, &asked); err != nil {
 		return err
 	}
-	if err := h.opts.Credentials.Enrol(name, asked.Credential); err != nil {
+	if name == access.AnyNode {
+		var err error
+		if name, err = h.admit(r.Context(), asked); err != nil {
+			return err
+		}
+	} else if err := h.opts.Credentials.Enrol(name, asked.Credential); err != nil {
 		return err
 	}
 	h.logger.Info("worker joined", "worker", name)
 	return reply(w, wire.Enrolled{Name: name, Home: h.process.Home.Owner})
+}
+
+// errAnyNode refuses what a machine asks that has enrolled as no worker yet.
+var errAnyNode = fault.New(fault.Forbidden, "with what all nodes of the Swarm have one may join, and nothing else").
+	WithHint("`aod work --join FILE` joins")
+
+// admit has the worker of a node join, and returns its name. One that joins again has another credential from then on.
+func (h face) admit(ctx context.Context, asked wire.Enrolment) (string, error) {
+	if h.opts.Swarm == nil || len(asked.Node) > maxNode {
+		return "", errAnyNode
+	}
+	others, err := h.opts.Credentials.Names()
+	if err != nil {
+		return "", err
+	}
+	name, err := h.opts.Swarm.Join(ctx, asked.Node, func(name string) bool { return slices.Contains(others, name) })
+	if err != nil {
+		return "", err
+	}
+	if err := h.opts.Credentials.Admit(name, asked.Credential); err != nil {
+		return "", err
+	}
+	if h.opts.Swarm.IsRemoved(name) { // while it joined
+		return "", errors.Join(errRemoved, h.opts.Credentials.RemoveWorker(name))
+	}
+	return name, nil
+}
+
+// leave answers a worker that was told to end whether its node is to be emptied.
+func (h face) leave(w http.ResponseWriter, r *http.Request, name string) error {
+	var asked wire.Held
+	if err := read(r, httpwire.SmallBody, &asked); err != nil {
+		return err
+	}
+	var answer wire.Leaving
+	if worker := h.registry.find(name); worker != nil && h.opts.Swarm != nil {
+		answer.Finish = h.opts.Swarm.Leaves(r.Context(), name, h.registry.nodeOf(name))
+		h.registry.showAll()
+	}
+	h.logger.Info("worker leaves", "worker", name, "finish", answer.Finish)
+	return reply(w, answer)
 }
 
 // orders sends a worker its orders, until the stream ends.
@@ -215,6 +265,9 @@ func (h face) welcome(hello wire.Hello) error {
 		return fault.New(fault.Forbidden, "the worker has joined another server than this one").
 			WithHint("`aod worker add` at this server, and join with a data directory of its own")
 	}
+	if len(hello.Node) > maxNode {
+		return fault.New(fault.BadRequest, "the id of a node has at most %d characters", maxNode)
+	}
 	if hello.Slots < 1 || hello.Slots > 10_000 || len(hello.Labels) > maxLabels {
 		return fault.New(fault.BadRequest, "a worker has 1 to 10000 slots, and at most %d labels", maxLabels)
 	}
@@ -226,7 +279,10 @@ func (h face) welcome(hello wire.Hello) error {
 	return nil
 }
 
-const maxLabels = 64
+const (
+	maxLabels = 64
+	maxNode   = 64 // characters of a node's id
+)
 
 // send writes the orders that there are and those that come, and a beat where there are none.
 func (h face) send(ctx context.Context, w http.ResponseWriter, to *worker) error {

@@ -34,6 +34,7 @@ import (
 	"github.com/agent-on-demand/aod/internal/pause"
 	"github.com/agent-on-demand/aod/internal/secrets"
 	"github.com/agent-on-demand/aod/orchestrator/feature"
+	"github.com/agent-on-demand/aod/orchestrator/feature/workers/swarm"
 	"github.com/agent-on-demand/aod/orchestrator/queue"
 	"github.com/agent-on-demand/aod/orchestrator/run"
 	"github.com/agent-on-demand/aod/runtime"
@@ -55,6 +56,8 @@ type Options struct {
 	Stays func(unit string) bool
 	// Images are those of the server's engine, which workers fetch; nil: it has none for them.
 	Images Images
+	// Swarm has the nodes whose workers need no invitation; nil: there are none.
+	Swarm *swarm.Swarm
 }
 
 // Feature implements feature.Feature, and knows the workers of a server.
@@ -109,9 +112,14 @@ type indifferent struct{ feature.Indifferent }
 func (f *Feature) Run(ctx context.Context) {
 	f.registry.begin()
 	f.ready.Store(true)
+	var watching sync.WaitGroup
+	if f.opts.Swarm != nil {
+		watching.Go(func() { f.opts.Swarm.Watch(ctx, f.registry.showAll) })
+	}
 	for pause.For(ctx, look) == nil {
 		f.registry.noteLost()
 	}
+	watching.Wait()
 	f.ready.Store(false)
 	f.registry.stop()
 }
@@ -243,9 +251,27 @@ func (f *Feature) Conversant(here run.Conversant) run.Conversant {
 func (f *Feature) machineOf(w *worker) queue.Machine {
 	labels := append([]string{labelSandbox, labelWorker}, f.secretLabels(w.name)...)
 	return queue.Machine{
-		Slots: w.about.Slots, Memory: w.about.MemoryBytes, Labels: append(labels, w.about.Labels...),
-		Closed: w.drained || w.about.Closed || w.stream == nil,
+		Slots: w.about.Slots, Memory: w.about.MemoryBytes, Labels: append(labels, f.labelsOf(w)...),
+		Closed: w.drained || w.about.Closed || w.stream == nil || f.nodeState(w) != "",
 	}
+}
+
+// nodeState is what keeps the node of a worker from taking runs; "": nothing, or it has none.
+func (f *Feature) nodeState(w *worker) string {
+	if f.opts.Swarm == nil {
+		return ""
+	}
+	return f.opts.Swarm.State(w.name, w.about.Node)
+}
+
+// labelsOf are what a worker tells of itself, and what the Swarm tells of its node.
+func (f *Feature) labelsOf(w *worker) []string {
+	if f.opts.Swarm == nil {
+		return w.about.Labels
+	}
+	labels := slices.Concat(w.about.Labels, f.opts.Swarm.Labels(w.name, w.about.Node))
+	slices.Sort(labels)
+	return slices.Compact(labels)
 }
 
 // letGo reports whether a context ended because this process lets go of its runs.

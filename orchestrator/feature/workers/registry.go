@@ -199,8 +199,17 @@ func (g *registry) suspect(name string) {
 
 // show has the queue see a worker as it is. It is called with the lock held.
 func (g *registry) show(w *worker) {
-	g.keepers.set(w.name, !w.drained && g.presenceOf(w) != lost)
+	g.keepers.set(w.name, !w.drained && g.f.nodeState(w) == "" && g.presenceOf(w) != lost)
 	g.f.process.Machines.SetMachine(w.name, g.f.machineOf(w))
+}
+
+// showAll has the queue see all workers as they are.
+func (g *registry) showAll() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, w := range g.all {
+		g.show(w)
+	}
 }
 
 // keep stores what is to be known of a worker after a restart.
@@ -242,6 +251,16 @@ func (g *registry) find(name string) *worker {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.all[name]
+}
+
+// nodeOf is the node that a worker tells to be on.
+func (g *registry) nodeOf(name string) string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if w := g.all[name]; w != nil {
+		return w.about.Node
+	}
+	return ""
 }
 
 // presence is how a worker is there.
@@ -326,7 +345,8 @@ func (f *Feature) shown(token access.Token) api.Worker {
 	told.Drained, told.Version, told.Slots, told.MemoryBytes = w.drained, w.about.Version, w.about.Slots,
 		w.about.MemoryBytes
 	told.DiskFull = w.about.Closed
-	told.Labels, told.SeenAt = w.about.Labels, api.TimeOrNil(w.seen.UTC())
+	told.Node = f.nodeState(w)
+	told.Labels, told.SeenAt = f.labelsOf(w), api.TimeOrNil(w.seen.UTC())
 	told.Running = f.process.Machines.Running(w.name)
 	return told
 }
@@ -335,9 +355,13 @@ var stateOf = map[presence]api.WorkerState{
 	there: api.WorkerConnected, away: api.WorkerAway, lost: api.WorkerLost,
 }
 
-// Add invites a worker: its machine joins with what is returned, once.
+// Add invites a worker: its machine joins with what is returned, once; a node of the Swarm that had the worker may join
+// again with what all nodes have.
 func (f *Feature) Add(_ context.Context, name string) (api.WorkerJoin, error) {
 	token, expires, err := f.opts.Credentials.AddWorker(name, time.Now())
+	if err == nil && f.opts.Swarm != nil {
+		err = f.opts.Swarm.Invite(name)
+	}
 	join := api.WorkerJoin{Name: name, Home: f.process.Home.Owner, Token: token, ExpiresAt: expires}
 	if f.opts.Pins != nil {
 		join.Pins = f.opts.Pins()
@@ -378,6 +402,11 @@ func (f *Feature) member(name string) (access.Token, error) {
 
 // Remove has a worker be none any more: its credential opens nothing, and the runs that it has are lost.
 func (f *Feature) Remove(ctx context.Context, name string) error {
+	if f.opts.Swarm != nil { // before its credential opens nothing, or it would come back at once
+		if err := f.opts.Swarm.Remove(name); err != nil {
+			return err
+		}
+	}
 	if err := f.opts.Credentials.RemoveWorker(name); err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@
 //	Orders      a stream of Order, an object a line, from the server to the worker
 //	Renew       every few seconds: which leases the worker holds; the answer says which of them are void
 //	Accept      a run that was offered: the answer is the Assignment with its lease
+//	Leave       what an end means that the worker is told to make: its node is to be emptied, or it is updated
 //	Leases/ID/  files, reports, the end of a run, and what its program asks
 //
 // A lease fences a run: whoever names another one is refused, with HeaderVoid. Every request may be made again: the
@@ -33,6 +34,7 @@ const (
 	Renew  = Root + "renew"
 	Accept = Root + "accept"
 	Leases = Root + "leases/"
+	Leave  = Root + "leave" // POST, when the worker is told to end: a Leaving
 	Units  = Root + "units" // POST versions of units that the worker has: Used, those that are in use
 )
 
@@ -103,6 +105,8 @@ const (
 // Enrolment asks for a credential: the worker has made it, and written it down before.
 type Enrolment struct {
 	Credential string `json:"credential"`
+	// Node is the id of the worker's node, where it enrols with what all nodes of a Swarm have.
+	Node string `json:"node,omitempty"`
 }
 
 // Enrolled answers an Enrolment.
@@ -121,7 +125,14 @@ type Hello struct {
 	Slots       int      `json:"slots"`
 	MemoryBytes int64    `json:"memory_bytes,omitempty"` // that all runs together may take; 0: not known
 	Labels      []string `json:"labels,omitempty"`
+	Node        string   `json:"node,omitempty"` // the id of its node in a Swarm
 	Held
+}
+
+// Leaving answers a worker that was told to end.
+type Leaving struct {
+	// Finish says that its node is to be emptied: what runs ends here. Else the next process goes on with it.
+	Finish bool `json:"finish"`
 }
 
 // Used asks which versions of units are in use, and has those in its answer: a worker hears of no others.
