@@ -249,7 +249,7 @@ func (h *held) isBefore(other *held) bool {
 	return h.sessionID() != "" && h.sessionID() == other.sessionID() && a.Session.Turn < b.Session.Turn
 }
 
-// prepare makes the run of the assignment.
+// prepare has the attempt be told of, and its run made.
 func (h *held) prepare() error {
 	a := h.now().Assignment
 	dir := filepath.Join(h.worker.opts.Home, "runs", a.Lease)
@@ -258,6 +258,22 @@ func (h *held) prepare() error {
 		return err
 	}
 	h.report = newReporter(h)
+	if err := h.makeRun(dir); err != nil {
+		return err
+	}
+	if err := h.giveSession(); err != nil {
+		return err
+	}
+	h.run.LedBy(host{noServices{}, h}, nil)
+	if h.run.State() == api.Running { // an earlier process may have ended before it told
+		h.report.running()
+	}
+	return nil
+}
+
+// makeRun makes the run of the assignment, as far as an earlier process has led it.
+func (h *held) makeRun(dir string) error {
+	a := h.now().Assignment
 	payload, err := contract.Decode(a.Input, int64(len(a.Input))+1)
 	if err != nil {
 		return err
@@ -277,13 +293,6 @@ func (h *held) prepare() error {
 	h.run = r
 	if a.Talk {
 		r.Extra = newFarTalk(h)
-	}
-	if err := h.giveSession(); err != nil {
-		return err
-	}
-	r.LedBy(host{noServices{}, h}, nil)
-	if r.State() == api.Running { // an earlier process may have ended before it told
-		h.report.running()
 	}
 	return nil
 }

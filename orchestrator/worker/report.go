@@ -153,7 +153,7 @@ func (r *reporter) flushOnce(ctx context.Context) (more bool, err error) {
 	if !asks {
 		told.Line, told.Lines, told.First, told.Told = first, some, firstSaid, said
 	}
-	nothing := len(some)+len(said)+len(r.builds)+len(r.hosts) == 0 && r.runs == nil && told.Waits == r.waits && !r.sure
+	nothing := told.IsEmpty() && told.Waits == r.waits && !r.sure && len(some)+len(said) == 0
 	r.mu.Unlock()
 	if nothing {
 		return false, nil
@@ -167,16 +167,13 @@ func (r *reporter) flushOnce(ctx context.Context) (more bool, err error) {
 	if r.runs == told.Running {
 		r.runs = nil
 	}
-	r.asks, r.sure, r.waits = false, false, told.Waits
+	if r.waits = told.Waits; asks {
+		r.asks, r.sure = false, false
+	}
 	r.mu.Unlock()
 	if asks {
 		return true, errors.Join(h.lines.skipTo(answer.Lines), h.sayFrom(answer.Told))
 	}
 	h.lines.took(first+int64(len(some)), after)
-	if len(said) > 0 && answer.Told == firstSaid+int64(len(said)) {
-		h.talk.said.took(answer.Told, afterSaid)
-	} else if len(said) > 0 {
-		return true, h.sayFrom(answer.Told)
-	}
-	return len(some)+len(said) > 0, nil
+	return len(some)+len(said) > 0, h.heard(answer.Told, firstSaid, len(said), afterSaid)
 }

@@ -222,6 +222,18 @@ func (h *held) said() (first int64, some []api.AgentEvent, after int64, err erro
 	return h.talk.said.next()
 }
 
+// heard notes how much of what the program has said the server has: up to what it was told last, or less.
+func (h *held) heard(count, first int64, told int, after int64) error {
+	switch {
+	case told == 0:
+		return nil
+	case count == first+int64(told):
+		h.talk.said.took(count, after)
+		return nil
+	}
+	return h.sayFrom(count)
+}
+
 // sayFrom tells what the program has said from what the server hasn't.
 func (h *held) sayFrom(count int64) error {
 	if h.talk.said == nil {

@@ -12,6 +12,7 @@ import (
 	cerrdefs "github.com/containerd/errdefs"
 	"github.com/docker/docker/api/types/container"
 	"github.com/docker/docker/api/types/filters"
+	"github.com/docker/docker/client"
 
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/internal/pause"
@@ -169,7 +170,7 @@ func (e *Engine) Remove(ctx context.Context, id string) error {
 		case !isGoing(err) || patience.Err() != nil:
 			return e.faultOf(ctx, onContainer("remove", id), err)
 		}
-		e.awaitRemoval(patience, id)
+		awaitRemoval(patience, e.cli, id)
 	}
 }
 
@@ -180,8 +181,8 @@ const (
 	removalPause = 20 * time.Millisecond
 )
 
-func (e *Engine) awaitRemoval(ctx context.Context, id string) {
-	gone, failed := e.cli.ContainerWait(ctx, id, container.WaitConditionRemoved)
+func awaitRemoval(ctx context.Context, cli *client.Client, id string) {
+	gone, failed := cli.ContainerWait(ctx, id, container.WaitConditionRemoved)
 	select {
 	case <-gone:
 	case <-failed: //nolint:errcheck // the next request says whether it is gone

@@ -170,10 +170,7 @@ func (x *execution) await(ctx context.Context, l *lease, far *farAPI, begins boo
 	waits := &waiting{run: x.run}
 	defer waits.none()
 	lending, stop := context.WithCancel(ctx)
-	defer func() {
-		stop()
-		_ = l.repaid(context.WithoutCancel(ctx)) // it waits no more
-	}()
+	defer l.takeBack(ctx, stop)
 	for done := ctx.Done(); ; {
 		now := l.now()
 		if err := x.enterRunning(now); err != nil {
@@ -181,15 +178,8 @@ func (x *execution) await(ctx context.Context, l *lease, far *farAPI, begins boo
 		}
 		x.lend(lending, l, now.lent)
 		if x.run.State() == api.Running {
-			l.enter()
-			if err := far.open(ctx); err != nil {
-				return awaited{err: err}
-			}
-			if err := x.keepTold(l); err != nil {
-				return awaited{err: err}
-			}
-			if begins {
-				return awaited{begun: true}
+			if err := errors.Join(far.open(ctx), x.keepTold(l)); err != nil || begins {
+				return awaited{err: err, begun: err == nil}
 			}
 		}
 		if now.ended != nil {
@@ -220,12 +210,17 @@ func (x *execution) enterRunning(now told) error {
 	if tells == nil && now.ended != nil && now.ended.StartedAt != nil {
 		tells = &now.ended.Progress
 	}
-	if tells == nil || x.run.State() == api.Running {
-		return nil
+	if tells != nil && x.run.State() != api.Running {
+		x.note(*tells)
+		x.f.registry.images.note(x.run.Record.Worker, x.run.Unit)
+		if err := x.run.Enter(api.Running, ""); err != nil {
+			return err
+		}
 	}
-	x.note(*tells)
-	x.f.registry.images.note(x.run.Record.Worker, x.run.Unit)
-	return x.run.Enter(api.Running, "")
+	if x.run.State() == api.Running {
+		x.lease.enter()
+	}
+	return nil
 }
 
 // note takes what a worker tells of an attempt into the record.

@@ -534,3 +534,21 @@ func (h face) api(w http.ResponseWriter, r *http.Request, l *lease) error {
 	}
 	return l.answer(w, r, path)
 }
+
+// slot takes whether a run does without its slot. It is asked for again where that takes long.
+func (h face) slot(w http.ResponseWriter, r *http.Request, l *lease) error {
+	var told wire.Loan
+	if err := read(r, httpwire.SmallBody, &told); err != nil {
+		return err
+	}
+	l.tell(func() { l.lent = told.Lent })
+	if told.Lent {
+		return done(w)
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), endTime)
+	defer cancel()
+	if l.repaid(ctx) != nil {
+		return fault.New(fault.Unavailable, "the run hasn't its slot again yet").WithHint("ask again")
+	}
+	return done(w)
+}

@@ -143,6 +143,11 @@ func (x *execution) take(ctx context.Context, l *lease, told wire.Ended) (run.Re
 	if told.State != api.Completed {
 		return failed(told), nil
 	}
+	return x.takeOutput(ctx, l, told)
+}
+
+// takeOutput makes the result of an attempt that has completed, if it keeps the contract.
+func (x *execution) takeOutput(ctx context.Context, l *lease, told wire.Ended) (run.Result, error) {
 	output, err := contract.Decode(told.Output, x.run.Limits.ResultBytes)
 	if err != nil {
 		return untrue(run.Undecodable(err)), nil

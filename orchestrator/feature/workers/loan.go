@@ -1,13 +1,6 @@
 package workers
 
-import (
-	"context"
-	"net/http"
-
-	"github.com/agent-on-demand/aod/api/fault"
-	"github.com/agent-on-demand/aod/internal/wire/httpwire"
-	"github.com/agent-on-demand/aod/orchestrator/feature/workers/wire"
-)
+import "context"
 
 // loan is the time for which a run at a worker gives its slot to others.
 type loan struct {
@@ -37,6 +30,12 @@ func (x *execution) lend(ctx context.Context, l *lease, wanted bool) {
 	}
 }
 
+// takeBack ends the loan, if there is one, and returns when it is over.
+func (l *lease) takeBack(ctx context.Context, stop func()) {
+	stop()
+	_ = l.repaid(context.WithoutCancel(ctx)) // it waits no more
+}
+
 // repaid waits until a run has its slot again.
 func (l *lease) repaid(ctx context.Context) error {
 	l.mu.Lock()
@@ -47,22 +46,4 @@ func (l *lease) repaid(ctx context.Context) error {
 	}
 	of.repay()
 	return untilOver(ctx, of.over)
-}
-
-// slot takes whether a run does without its slot. It is asked for again where that takes long.
-func (h face) slot(w http.ResponseWriter, r *http.Request, l *lease) error {
-	var told wire.Loan
-	if err := read(r, httpwire.SmallBody, &told); err != nil {
-		return err
-	}
-	l.tell(func() { l.lent = told.Lent })
-	if told.Lent {
-		return done(w)
-	}
-	ctx, cancel := context.WithTimeout(r.Context(), endTime)
-	defer cancel()
-	if l.repaid(ctx) != nil {
-		return fault.New(fault.Unavailable, "the run hasn't its slot again yet").WithHint("ask again")
-	}
-	return done(w)
 }

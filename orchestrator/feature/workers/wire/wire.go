@@ -333,6 +333,11 @@ type Reported struct {
 	Waits *api.Waiting `json:"waits,omitempty"`
 }
 
+// IsEmpty reports whether nothing is told but for what a run waits.
+func (r Reported) IsEmpty() bool {
+	return len(r.Lines)+len(r.Told)+len(r.Builds)+len(r.Egress) == 0 && r.Running == nil
+}
+
 // Loan says whether the run does without its slot for now: it waits for its image.
 type Loan struct {
 	Lent bool `json:"lent"`
