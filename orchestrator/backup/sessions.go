@@ -36,7 +36,7 @@ func (a *archiver) addSessions(ctx context.Context, s *store.Sessions) error {
 }
 
 func (a *archiver) session(ctx context.Context, dir string) error {
-	for _, own := range []string{layout.Base, layout.Manifest} {
+	for _, own := range []string{layout.Base, layout.Manifest, layout.Turns} {
 		if err := a.tree(ctx, dir+"/"+own); err != nil {
 			return err
 		}

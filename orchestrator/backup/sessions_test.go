@@ -36,6 +36,7 @@ func homeOf(t *testing.T, open, closed string) string {
 		put(t, "given", home, layout.Sessions, id, layout.Base, "a.txt")
 		put(t, "{}", home, layout.Sessions, id, layout.Manifest)
 		put(t, "made", home, layout.Sessions, id, layout.Project, "a.txt")
+		put(t, "left", home, layout.Sessions, id, layout.Turns, "home-A.tar")
 		put(t, "of a container", home, layout.Sessions, id, "live", "stdout")
 	}
 	if err := s.Close(); err != nil {
@@ -108,10 +109,10 @@ func TestABackupHasTheHomesOfOpenSessions(t *testing.T) {
 		t.Errorf("there are %v", entries)
 	}
 	session := filepath.Dir(own)
-	if entries, _ := os.ReadDir(session); len(entries) != 4 {
+	if entries, _ := os.ReadDir(session); len(entries) != 5 {
 		t.Errorf("the session has %v", entries)
 	}
-	for name, want := range map[string]string{layout.Base + "/link": "given", layout.Project + "/a.txt": "made", layout.Manifest: "{}"} {
+	for name, want := range map[string]string{layout.Base + "/link": "given", layout.Project + "/a.txt": "made", layout.Manifest: "{}", layout.Turns + "/home-A.tar": "left"} {
 		if raw, err := os.ReadFile(filepath.Join(session, name)); string(raw) != want {
 			t.Errorf("%s: %q, %v", name, raw, err)
 		}

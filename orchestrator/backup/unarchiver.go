@@ -328,6 +328,8 @@ func isSessionPath(parts []string) bool {
 		return true
 	case layout.Manifest:
 		return len(parts) == 1
+	case layout.Turns:
+		return len(parts) <= 2 //nolint:mnd // a file each
 	}
 	return false
 }

@@ -47,6 +47,7 @@ const (
 	Home    = "home"    // what its programs remember
 	Project = "project" // what its turns have made of the project so far
 	Live    = "live"    // of the container that lives on between its turns
+	Turns   = "turns"   // of one at workers: what its turns have left there, an archive each
 )
 
 // Left is the directory in a session's directory where Home and Project come in that its turns have left at another

@@ -290,14 +290,23 @@ func (c carrier) fetchSession(ctx context.Context) error {
 	if e.Assignment.Session.Home {
 		home := filepath.Join(left, layout.Home)
 		err := c.unpack(ctx, wire.Home, func(from io.Reader) error { return unpackTree(home, from) })
-		if err != nil {
+		if err := c.withoutLost(err, "what its programs remember"); err != nil {
 			return err
 		}
 	}
 	if e.Assignment.Session.Changes {
-		return c.fetchLeft(ctx, left)
+		return c.withoutLost(c.fetchLeft(ctx, left), "what its turns have made of the project")
 	}
 	return nil
+}
+
+// withoutLost has a turn begin without what the server hasn't any more, which may be so after a restore.
+func (c carrier) withoutLost(err error, what string) error {
+	if fault.Is(err, fault.NotFound) {
+		c.run.Warn("the server has lost %s of the session", what)
+		return nil
+	}
+	return err
 }
 
 // fetchLeft brings the project as the turns before have left it.

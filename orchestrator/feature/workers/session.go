@@ -16,8 +16,10 @@ import (
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/internal/pause"
+	"github.com/agent-on-demand/aod/internal/safefs"
 	"github.com/agent-on-demand/aod/internal/wire/httpwire"
 	"github.com/agent-on-demand/aod/orchestrator/feature/workers/wire"
+	"github.com/agent-on-demand/aod/orchestrator/layout"
 	"github.com/agent-on-demand/aod/orchestrator/run"
 )
 
@@ -69,13 +71,10 @@ func (x *execution) beginSession(l *lease) {
 	x.far = nil // earlier turns have ended since, and another attempt may have told
 	from := x.session()
 	from.Telling, from.Told = l.ID, 0
-	kept := []string{homeFile(s, from.Home), changesFile(s, from.Changes)}
-	for _, pattern := range []string{homeFile(s, "*"), changesFile(s, "*")} {
-		files, _ := filepath.Glob(pattern) // a good one
-		for _, file := range files {
-			if !slices.Contains(kept, file) {
-				_ = os.Remove(file) // it goes with the session
-			}
+	files, _ := filepath.Glob(turnFile(s, "*", "*")) // a good pattern
+	for _, file := range files {
+		if file != homeFile(s, from.Home) && file != changesFile(s, from.Changes) {
+			_ = os.Remove(file) // it goes with the session
 		}
 	}
 	x.f.registry.find(l.Worker).drop(restOrder(s.ID))
@@ -101,10 +100,12 @@ func (x *execution) giveSession(l *lease) {
 	}
 }
 
-func homeFile(s *run.Session, lease string) string { return filepath.Join(s.Dir, "home-"+lease+".tar") }
+func homeFile(s *run.Session, lease string) string { return turnFile(s, layout.Home, lease) }
 
-func changesFile(s *run.Session, lease string) string {
-	return filepath.Join(s.Dir, "changes-"+lease+".tar")
+func changesFile(s *run.Session, lease string) string { return turnFile(s, layout.Changes, lease) }
+
+func turnFile(s *run.Session, what, lease string) string {
+	return filepath.Join(s.Dir, layout.Turns, what+"-"+lease+".tar")
 }
 
 // keepTold stores what the program has said since. It is told once, whatever dies. What an earlier process has stored
@@ -163,14 +164,15 @@ func writeWhole(to string, write func(w io.Writer) error) error {
 	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
 		return err
 	}
-	file, err := os.OpenFile(to+".part", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	part := filepath.Join(filepath.Dir(to), safefs.TempPrefix+filepath.Base(to))
+	file, err := os.OpenFile(part, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return err
 	}
 	if err := errors.Join(write(file), file.Sync(), file.Close()); err != nil {
-		return errors.Join(err, os.Remove(to+".part"))
+		return errors.Join(err, os.Remove(part))
 	}
-	return os.Rename(to+".part", to)
+	return os.Rename(part, to)
 }
 
 // loseSession notes that what a lost worker has of the session isn't good any more: the next turn begins with what the
