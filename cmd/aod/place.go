@@ -28,7 +28,7 @@ var places = map[string]place{
 	"secret": atHome, "config": atHome, "config reload": anywhere, "backup": atHome, "restore": atHome,
 	"build": atHome, "test": atHome, "shell": atHome, "au": atHome, "agent check": atHome,
 	"init": here, "validate": here, "flow schema": here, "check-agent": here, "doctor": here, "serve": here,
-	"version": here, "work": here,
+	"version": here, "work": here, "worker bundle": here,
 }
 
 func placeOf(cmd *cobra.Command) place {

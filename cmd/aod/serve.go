@@ -135,7 +135,9 @@ func (a *app) withService(
 	if err := checkKeys(upstreams, from.Asked); err != nil {
 		return err
 	}
-	containers := container.New(engine, containerOptions(c, from.Secrets, logger))
+	of := containerOptions(c, from.Secrets, logger)
+	of.Elsewhere = !c.LocalSandboxes
+	containers := container.New(engine, of)
 	if err := containers.Confined(ctx); fault.Is(err, fault.Unsupported) { // one that doesn't answer is waited for
 		return err
 	}

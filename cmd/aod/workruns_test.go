@@ -20,6 +20,7 @@ import (
 	"github.com/agent-on-demand/aod/internal/testing/testkit"
 	"github.com/agent-on-demand/aod/orchestrator/feature/workers/wire"
 	"github.com/agent-on-demand/aod/orchestrator/servicetest"
+	"github.com/agent-on-demand/aod/runtime"
 )
 
 func TestRunsGoOnAtWorkersWithAllThatTheyHave(t *testing.T) {
@@ -459,4 +460,26 @@ func TestACredentialOfAWorkerOpensNothingElse(t *testing.T) {
 	}
 	f.letGo("a")
 	f.succeeded(id)
+}
+
+// A server without containers needs no engine.
+func TestAServerWithoutContainersNeedsNoEngine(t *testing.T) {
+	f := fleetOf(t, "1m")
+	var there atomic.Bool
+	f.inside.engine.Hook = func(context.Context, string) error {
+		if there.Load() { // for the test, which looks what is left
+			return nil
+		}
+		return runtime.ErrUnreachable
+	}
+	t.Cleanup(func() { there.Store(true) })
+	f.start()
+	f.worker("big", 2)
+	if code, body := f.answer("/readyz"); code != http.StatusOK {
+		t.Errorf("/readyz answers %d %s", code, body)
+	}
+	f.succeeded(f.job(jobOrders{Mark: "a"}))
+	if strings.Contains(f.log(), "level=WARN") {
+		t.Errorf("the log has %s", f.log())
+	}
 }

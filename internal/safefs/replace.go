@@ -109,8 +109,11 @@ func Copy(root *os.Root, name string, in io.Reader, mode fs.FileMode) (n int64, 
 
 // MkdirAll makes what is missing of a directory below root, each with the mode, whatever
 // the umask is. Where something else has such a name it makes nothing of it, and whoever
-// uses the directory is told.
+// uses the directory is told. An absolute name is fs.ErrInvalid.
 func MkdirAll(root *os.Root, dir string, mode fs.FileMode) error {
+	if path.IsAbs(dir) {
+		return &fs.PathError{Op: "mkdir", Path: dir, Err: fs.ErrInvalid}
+	}
 	if dir == "." {
 		return nil
 	}

@@ -479,10 +479,8 @@ func (h *held) tellEnd(ended wire.Ended) error {
 				return err
 			}
 		}
-		if ended.Session != nil && ended.Session.Home {
-			if err := (carrier{h}).sendHome(ctx); err != nil {
-				return err
-			}
+		if err := h.sendLeft(ctx, &ended); err != nil {
+			return err
 		}
 		return link.call(ctx, leasePath(h.lease(), wire.End), ended, nil)
 	})

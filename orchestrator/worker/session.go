@@ -256,13 +256,56 @@ func (h *held) sessionEnd() *wire.SessionEnd {
 		return end
 	}
 	home := filepath.Join(s.Dir, layout.Home)
-	if safefs.TreeBytes(home) > h.run.Limits.OutputBytes {
-		h.run.Warn("what the session remembers is more than limits.output, and stays at its worker alone")
+	if _, err := os.Lstat(home); err != nil {
 		return end
 	}
-	_, err := os.Lstat(home)
-	end.Home = err == nil
+	if end.Home = canPack(home, h.run.Limits.OutputBytes); !end.Home {
+		h.run.Warn("what the session remembers is more than limits.output, and stays at its worker alone")
+	}
 	return end
+}
+
+const (
+	mostEntries  = 100_000 // of what programs remember
+	mostUnpacked = 300_000 // of that, and of changes of a project
+	entryBytes   = 2 << 10 // that the name and the end of an entry take in an archive, about
+)
+
+// canPack reports whether what is in a directory goes to the server, by the limit of a turn's output.
+func canPack(dir string, outputBytes int64) bool {
+	entries, packed := 0, int64(0)
+	err := filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
+		if entries++; entries > mostEntries {
+			return errTooMany
+		}
+		if err != nil {
+			return nil //nolint:nilerr // it isn't packed
+		}
+		if info, err := d.Info(); err == nil && info.Mode().IsRegular() {
+			packed += info.Size()
+		}
+		return nil
+	})
+	return err == nil && packed+int64(entries)*entryBytes <= wire.MostHome(outputBytes)
+}
+
+var errTooMany = errors.New("a directory has too many entries")
+
+// sendLeft brings what the session remembers to the server. Where that is refused for good, because it has grown
+// meanwhile, the server is told of none.
+func (h *held) sendLeft(ctx context.Context, ended *wire.Ended) error {
+	if ended.Session == nil || !ended.Session.Home {
+		return nil
+	}
+	err := carrier{h}.sendHome(ctx)
+	if err == nil || mayPass(err) || errors.Is(err, errVoid) || errors.Is(err, errRevoked) || ctx.Err() != nil {
+		return err
+	}
+	h.worker.logger.Warn("what a session remembers isn't sent", "run", h.run.ID, fault.LogAttr(err))
+	end := *ended.Session
+	end.Home = false
+	ended.Session = &end
+	return nil
 }
 
 // leaveSession notes that the session is as this turn has left it.
@@ -380,16 +423,20 @@ func (c carrier) sendHome(ctx context.Context) error {
 	})
 }
 
-// packTree packs a directory of a program's, which may be writing to it: its files, directories and links.
+// packTree packs a directory of a program's, which may be writing to it: its files, directories and links. What can't
+// be read, the program has closed or removed: it is left out.
 func packTree(w io.Writer, root *os.Root) error {
 	out := tar.NewWriter(w)
 	err := fs.WalkDir(root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil && d != nil && d.IsDir() {
+			return fs.SkipDir
+		}
 		if err != nil || name == "." {
-			return ignoreGone(err)
+			return nil //nolint:nilerr // see above
 		}
 		info, err := d.Info()
 		if err != nil {
-			return ignoreGone(err)
+			return nil //nolint:nilerr // likewise
 		}
 		head := &tar.Header{Typeflag: tar.TypeDir, Name: name + "/", Mode: int64(info.Mode().Perm())}
 		switch {
@@ -398,7 +445,7 @@ func packTree(w io.Writer, root *os.Root) error {
 		case d.Type() == fs.ModeSymlink:
 			head.Typeflag, head.Name = tar.TypeSymlink, name
 			if head.Linkname, err = root.Readlink(name); err != nil {
-				return ignoreGone(err)
+				return nil //nolint:nilerr // likewise
 			}
 			return out.WriteHeader(head)
 		case d.Type().IsRegular():
@@ -407,13 +454,6 @@ func packTree(w io.Writer, root *os.Root) error {
 		return err
 	})
 	return errors.Join(err, out.Close())
-}
-
-func ignoreGone(err error) error {
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	return run.StorageFault(err)
 }
 
 // unpackTree unpacks what packTree has packed, into an empty directory. A program has written it: nothing of it leaves
@@ -427,10 +467,14 @@ func unpackTree(dir string, from io.Reader) error {
 		return run.StorageFault(err)
 	}
 	defer func() { _ = root.Close() }() // holds no data
-	for in := tar.NewReader(from); ; {
+	in := tar.NewReader(from)
+	for entries := 0; ; entries++ {
 		head, err := in.Next()
 		if errors.Is(err, io.EOF) {
 			return nil
+		}
+		if entries > mostUnpacked {
+			err = errTooMany
 		}
 		if err == nil {
 			err = unpackEntry(root, head, in)

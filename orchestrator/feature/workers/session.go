@@ -161,18 +161,18 @@ func (x *execution) keepChanges(to string) error {
 
 // writeWhole writes a file, which has its name when it is whole and on the disk.
 func writeWhole(to string, write func(w io.Writer) error) error {
-	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
+	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil { //nolint:gosec // the session's own, not the request's
 		return err
 	}
 	part := filepath.Join(filepath.Dir(to), safefs.TempPrefix+filepath.Base(to))
-	file, err := os.OpenFile(part, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	file, err := os.OpenFile(part, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600) //nolint:gosec // likewise
 	if err != nil {
 		return err
 	}
 	if err := errors.Join(write(file), file.Sync(), file.Close()); err != nil {
-		return errors.Join(err, os.Remove(part))
+		return errors.Join(err, os.Remove(part)) //nolint:gosec // likewise
 	}
-	return os.Rename(part, to)
+	return os.Rename(part, to) //nolint:gosec // likewise
 }
 
 // loseSession notes that what a lost worker has of the session isn't good any more: the next turn begins with what the
@@ -402,8 +402,7 @@ func (h face) putHome(w http.ResponseWriter, r *http.Request, l *lease) error {
 	}
 	l.uploading.Lock()
 	defer l.uploading.Unlock()
-	most := 2*l.run.Limits.OutputBytes + wire.MaxMessage // with the heads of its entries
-	body := httpwire.BodyOf(r, most)
+	body := httpwire.BodyOf(r, wire.MostHome(l.run.Limits.OutputBytes))
 	err := writeWhole(homeFile(l.run.Session, l.ID), func(to io.Writer) error {
 		_, err := io.Copy(to, httpwire.Streamed(r.Context(), body))
 		return err

@@ -56,6 +56,9 @@ type Options struct {
 	Secret func(name string) (secrets.Secret, error)
 	// NeedSeccomp has nothing started on an engine without seccomp.
 	NeedSeccomp bool
+	// Elsewhere says that runs go on at other machines: the engine is asked for nothing but what units are, and what is
+	// left of runs here. It need not be there.
+	Elsewhere bool
 }
 
 // Containers runs units in sandboxes of one engine. It is the kind of capsules and of
@@ -84,6 +87,9 @@ func New(engine Engine, opts Options) *Containers {
 	}
 	if runtime.IsRemote(engine) {
 		opts.Pool.Size, opts.Patches = 0, nil
+	}
+	if opts.Elsewhere {
+		opts.Pool.Size = 0
 	}
 	if opts.Secret == nil {
 		opts.Secret = secrets.Files{}.Read
@@ -169,7 +175,12 @@ func (c *Containers) Collectors() []prometheus.Collector {
 }
 
 // Ready implements run.Sweeper.
-func (c *Containers) Ready(ctx context.Context) error { return c.machine.ready(ctx) }
+func (c *Containers) Ready(ctx context.Context) error {
+	if c.machine.opts.Elsewhere {
+		return nil
+	}
+	return c.machine.ready(ctx)
+}
 
 // Confined returns an Unsupported fault where NeedSeccomp is set and the engine has no seccomp. It
 // asks the engine unless the last answer was good.
@@ -183,8 +194,20 @@ func (c *Containers) SweepRun(ctx context.Context, id string) error {
 // sweepGrace is how long a sweep that has begun goes on when this process is to end.
 const sweepGrace = 10 * time.Second
 
-// SweepStrays implements run.Sweeper: it waits until the engine answers.
+// SweepStrays implements run.Sweeper: it waits until the engine answers, if there is to be one.
 func (c *Containers) SweepStrays(ctx context.Context, live func(id string) bool) error {
+	return c.lacking(c.sweepStrays(ctx, live))
+}
+
+// lacking is the error of what the engine was to do, if there is to be one.
+func (c *Containers) lacking(err error) error {
+	if c.machine.opts.Elsewhere && errors.Is(err, runtime.ErrUnreachable) {
+		return nil
+	}
+	return err
+}
+
+func (c *Containers) sweepStrays(ctx context.Context, live func(id string) bool) error {
 	if _, err := c.machine.await(ctx); err != nil {
 		return err
 	}
@@ -233,7 +256,8 @@ func (c *Containers) EnsureBase(ctx context.Context, progress func(runtime.Build
 func (c *Containers) PruneImages(
 	ctx context.Context, units func() ([]*unit.Unit, error), dryRun bool,
 ) (removed int, err error) {
-	return c.pruner.prune(ctx, units, dryRun)
+	removed, err = c.pruner.prune(ctx, units, dryRun)
+	return removed, c.lacking(err)
 }
 
 // Card implements run.Describer: the model card of an Agentic Unit as its program printed

@@ -399,6 +399,9 @@ type Ended struct {
 	Shares bool `json:"shares,omitempty"`
 }
 
+// MostHome is how many bytes of what programs remember go to the server, packed, by the limit of a turn's output.
+func MostHome(outputBytes int64) int64 { return outputBytes + 64<<20 }
+
 // SessionEnd is what a turn has left of its session.
 type SessionEnd struct {
 	Saved json.RawMessage `json:"saved,omitempty"` // what its kind needs for the next turn; nil: what it needed before
