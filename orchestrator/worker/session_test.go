@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"syscall"
 	"testing"
+
+	"github.com/agent-on-demand/aod/internal/testing/fuzzbound"
 )
 
 // What programs remember comes through a tar as it was, but for what isn't a file, a directory or a link.
@@ -76,7 +78,7 @@ func FuzzUnpackTree(f *testing.F) {
 		}
 		f.Add(packed.Bytes())
 	}
-	f.Fuzz(func(t *testing.T, packed []byte) {
+	fuzzbound.Run(f, func(t *testing.T, packed []byte) {
 		dir := t.TempDir()
 		_ = unpackTree(filepath.Join(dir, "home"), bytes.NewReader(packed)) // it may be none
 		if entries, err := os.ReadDir(dir); err != nil || len(entries) != 1 {
