@@ -39,6 +39,18 @@ func (s *server) converseOn(unit, dir string) string {
 	return session.ID
 }
 
+// linkedProject makes a project with two files and a link to one of them.
+func linkedProject(t *testing.T) (dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	write(t, "one\n", dir, "a.txt")
+	write(t, "two\n", dir, "sub", "b.txt")
+	if err := os.Symlink("sub/b.txt", filepath.Join(dir, "link")); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
 func TestASessionWorksOnAProject(t *testing.T) {
 	t.Parallel()
 	for name, alive := range map[string]bool{"in one container": true, "in one for each turn": false} {
@@ -53,12 +65,7 @@ func workOnAProject(t *testing.T, alive bool) {
 	s := newInside(t)
 	s.addEditor("editor", "access: read-write\n", alive)
 	s.start()
-	dir := t.TempDir()
-	write(t, "one\n", dir, "a.txt")
-	write(t, "two\n", dir, "sub", "b.txt")
-	if err := os.Symlink("sub/b.txt", filepath.Join(dir, "link")); err != nil {
-		t.Fatal(err)
-	}
+	dir := linkedProject(t)
 	session := s.converseOn("editor", dir)
 	first := s.hears(session, "append a.txt", "/workspace/project; a.txt link sub/b.txt; ")
 	if c := first.Changes; c == nil || c.Files != 1 || c.Partial {

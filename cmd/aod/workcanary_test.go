@@ -8,7 +8,6 @@ import (
 	"net/http/httptest"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/agent-on-demand/aod/api"
@@ -88,23 +87,4 @@ func (f *fleet) addAsker(name, agent string) {
 		box.Output(map[string]string{"mark": "yes, " + answer})
 		return 0
 	})
-}
-
-// records has all bytes kept that pass, both ways, and returns what reads them.
-func (r *road) records() (all func() string) {
-	var mu sync.Mutex
-	var text strings.Builder
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.cut = func(_ string, b []byte) int {
-		mu.Lock()
-		defer mu.Unlock()
-		_, _ = text.Write(b) // never fails
-		return -1
-	}
-	return func() string {
-		mu.Lock()
-		defer mu.Unlock()
-		return text.String()
-	}
 }

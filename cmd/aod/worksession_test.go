@@ -125,12 +125,7 @@ func TestTheProjectOfASessionGoesOnAtAnotherWorker(t *testing.T) {
 	f.addEditor("editor", "access: read-write\n", true)
 	f.addEditor("fresh", "access: read-write\n", false)
 	f.start()
-	dir := t.TempDir()
-	write(t, "one\n", dir, "a.txt")
-	write(t, "two\n", dir, "sub", "b.txt")
-	if err := os.Symlink("sub/b.txt", filepath.Join(dir, "link")); err != nil {
-		t.Fatal(err)
-	}
+	dir := linkedProject(t)
 	one := f.worker("one", 2)
 	sessions := []string{f.converseOn("editor", dir), f.converseOn("fresh", dir)}
 	for _, session := range sessions {

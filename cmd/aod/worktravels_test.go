@@ -84,12 +84,7 @@ func TestAnAgentAtAWorkerWorksOnAProject(t *testing.T) {
 		"  input: args\n  result: {format: json, text: /text}\n", f.units, "editor", "agent.yaml")
 	f.start()
 	w := f.worker("big", 1)
-	dir := t.TempDir()
-	write(t, "one\n", dir, "a.txt")
-	write(t, "two\n", dir, "sub", "b.txt")
-	if err := os.Symlink("sub/b.txt", filepath.Join(dir, "link")); err != nil {
-		t.Fatal(err)
-	}
+	dir := linkedProject(t)
 	project, err := workspace.Scan(t.Context(), dir, workspace.Options{})
 	if err != nil {
 		t.Fatal(err)

@@ -37,13 +37,8 @@ func newUses(tokens string) *uses { return &uses{path: usesFile(tokens), at: map
 // load reads the file once. One that is missing or damaged says nothing: it is for people to look at.
 func (u *uses) load() {
 	u.read.Do(func() {
-		file, _, err := safefs.OpenNamed(u.path)
-		if err != nil {
-			return
-		}
-		defer file.Close()
 		var kept usesDocument
-		raw, err := safefs.ReadAtMost(file, maxFile)
+		raw, err := safefs.ReadNamed(u.path, maxFile)
 		if err == nil && json.Unmarshal(raw, &kept) == nil && kept.Used != nil {
 			u.at = kept.Used
 		}

@@ -18,6 +18,7 @@ import (
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/capsule/contract"
 	"github.com/agent-on-demand/aod/internal/safefs"
+	"github.com/agent-on-demand/aod/internal/workspace"
 	"github.com/agent-on-demand/aod/orchestrator/feature/workers/wire"
 	"github.com/agent-on-demand/aod/orchestrator/run"
 	"github.com/agent-on-demand/aod/runtime"
@@ -111,7 +112,12 @@ func (c carrier) fetchProject(ctx context.Context) error {
 		return nil
 	}
 	return c.unpack(ctx, wire.Project, func(from io.Reader) error {
-		manifest, err := unpackProject(r.BaseDir(), from)
+		if err := errors.Join(safefs.RemoveTree(r.BaseDir()), os.MkdirAll(r.BaseDir(), 0o755)); err != nil {
+			return run.StorageFault(err)
+		}
+		manifest, err := workspace.Unpack(r.BaseDir(), from, workspace.Options{
+			Limits: workspace.Limits{Bytes: math.MaxInt64, Files: math.MaxInt32}, // the server has bounded it
+		})
 		if err != nil {
 			return err
 		}

@@ -358,14 +358,13 @@ func (c carrier) fetchLeft(ctx context.Context, left string) error {
 	if err := c.unpack(ctx, wire.Changes, func(from io.Reader) error { return unpackTree(made, from) }); err != nil {
 		return err
 	}
-	err := c.unpack(ctx, wire.Project, func(from io.Reader) error {
-		_, err := unpackProject(project, from)
-		return err
-	})
-	if err != nil {
+	if err := c.fetchProject(ctx); err != nil {
 		return err
 	}
-	raw, err := os.ReadFile(filepath.Join(made, workspace.ChangesName)) // the server has bounded it
+	if err := workspace.Clone(ctx, c.run.BaseDir(), project, workspace.CloneOptions{}); err != nil {
+		return run.StorageFault(err)
+	}
+	raw, err := safefs.ReadNamed(filepath.Join(made, workspace.ChangesName), workspace.MaxChangesBytes)
 	if err != nil {
 		return run.StorageFault(err)
 	}
@@ -399,16 +398,6 @@ func (c carrier) unpack(ctx context.Context, part string, do func(io.Reader) err
 		return lostIf(source.Err)
 	}
 	return err
-}
-
-// unpackProject stores a project that the server packs.
-func unpackProject(dir string, from io.Reader) (workspace.Manifest, error) {
-	if err := errors.Join(safefs.RemoveTree(dir), os.MkdirAll(dir, 0o755)); err != nil {
-		return workspace.Manifest{}, run.StorageFault(err)
-	}
-	return workspace.Unpack(dir, from, workspace.Options{
-		Limits: workspace.Limits{Bytes: math.MaxInt64, Files: math.MaxInt32}, // the server has bounded it
-	})
 }
 
 // sendHome brings what the programs of the session remember to the server.

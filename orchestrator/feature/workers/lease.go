@@ -74,6 +74,13 @@ func moment() (over chan struct{}, now func()) {
 	return over, sync.OnceFunc(func() { close(over) })
 }
 
+// already returns what is closed.
+func already() <-chan struct{} {
+	over, now := moment()
+	now()
+	return over
+}
+
 // begins says how many lines of the log have come to earlier processes.
 func (l *lease) begins(lines int64) {
 	l.logging.Lock()

@@ -305,9 +305,7 @@ func (g *registry) gone(name string) <-chan struct{} {
 	if w := g.all[name]; w != nil && w.stream != nil {
 		return w.stream.over
 	}
-	over := make(chan struct{})
-	close(over)
-	return over
+	return already()
 }
 
 var (

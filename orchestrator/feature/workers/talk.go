@@ -191,16 +191,14 @@ func (s *hose) more(offset int64) <-chan struct{} {
 	if some, ended := s.from(offset); len(some) == 0 && !ended {
 		return moved
 	}
-	over := make(chan struct{})
-	close(over)
-	return over
+	return already()
 }
 
 // from returns the bytes after a place, of which those before have come, and whether there will be no more.
 func (s *hose) from(offset int64) (some []byte, ended bool) {
 	s.mu.Lock()
 	came := min(max(offset-s.begin, 0), int64(len(s.kept)))
-	s.kept, s.begin = append([]byte(nil), s.kept[came:]...), s.begin+came
+	s.kept, s.begin = s.kept[came:], s.begin+came // what is appended later lies behind some
 	some, ended = s.kept, s.ended
 	s.mu.Unlock()
 	if came > 0 {

@@ -42,7 +42,7 @@ func (p *project) kept() string {
 
 // place gives the attempt its copy of the project, or that which its session has; one
 // that may only be read is the stored one. The program starts in dir.
-func (p *project) place(ctx context.Context, spec *runtime.Spec, layout runtime.Layout, dir string) error {
+func (p *project) place(ctx context.Context, spec *runtime.Spec, to runtime.Layout, dir string) error {
 	if err := p.checkStartDir(dir); err != nil {
 		return err
 	}
@@ -51,12 +51,12 @@ func (p *project) place(ctx context.Context, spec *runtime.Spec, layout runtime.
 		return nil
 	case !p.mayWrite():
 		spec.Project = p.run.BaseDir()
-		return layout.Workdir().MakeProject()
-	case layout.Kept != "":
-		from := cmp.Or(leftElsewhere(p.run, filepath.Base(layout.Kept)), p.run.BaseDir())
-		return errors.Join(layout.Workdir().MakeProject(), p.makeKept(ctx, from, layout.Kept))
+		return to.Workdir().MakeProject()
+	case to.Kept != "":
+		from := cmp.Or(leftElsewhere(p.run, layout.Project), p.run.BaseDir())
+		return errors.Join(to.Workdir().MakeProject(), p.makeKept(ctx, from, to.Kept))
 	}
-	return p.clone(ctx, p.run.ID, p.run.BaseDir(), layout.Project())
+	return p.clone(ctx, p.run.ID, p.run.BaseDir(), to.Project())
 }
 
 // checkStartDir refuses a directory that the caller names and that the project hasn't: the engine

@@ -70,17 +70,13 @@ const (
 // New reads the file. The error is an Unavailable fault of one that can't be read.
 func New(opts Options) (*Swarm, error) {
 	s := &Swarm{opts: opts, kept: map[string]member{}, asked: map[string]time.Time{}}
-	file, _, err := safefs.OpenNamed(opts.File)
+	raw, err := safefs.ReadNamed(opts.File, maxFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return s, nil
 	}
 	var kept document
 	if err == nil {
-		defer file.Close()
-		var raw []byte
-		if raw, err = safefs.ReadAtMost(file, maxFile); err == nil {
-			err = json.Unmarshal(raw, &kept)
-		}
+		err = json.Unmarshal(raw, &kept)
 	}
 	if err != nil {
 		return nil, fault.Wrap(fault.Unavailable, err, "%q can't be read, which has the workers of nodes", opts.File).
