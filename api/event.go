@@ -33,12 +33,13 @@ const (
 	EventEgress   EventType = "egress"   // EgressEvent: a host was reached, or refused, for the first time
 	EventMessage  EventType = "message"  // MessageEvent: something was said to the run, or by it
 	EventArtifact EventType = "artifact" // ArtifactEvent: a part of what it gives, while it goes on
+	EventTokens   EventType = "tokens"   // TokensEvent: a model says something at the moment; not stored
 	EventEnd      EventType = "end"      // EndEvent: the last word
 )
 
 // EventData is the data of an event: a Transition, WarningEvent, BuildEvent, AttemptEvent,
 // Call, ModelCall, UpstreamEvent, ProgressEvent, CancelEvent, NodeEvent, QuestionEvent, AgentEvent,
-// EgressEvent, MessageEvent, ArtifactEvent or EndEvent, never a pointer to one.
+// EgressEvent, MessageEvent, ArtifactEvent, TokensEvent or EndEvent, never a pointer to one.
 type EventData interface {
 	// EventType is the type of the events that have such data.
 	EventType() EventType
@@ -68,6 +69,7 @@ var decoders = map[EventType]func(Event) (EventData, error){
 	EventNode:     decodeAs[NodeEvent],
 	EventQuestion: decodeAs[QuestionEvent],
 	EventAgent:    decodeAs[AgentEvent],
+	EventTokens:   decodeAs[TokensEvent],
 	EventEgress:   decodeAs[EgressEvent],
 	EventMessage:  decodeAs[MessageEvent],
 	EventArtifact: decodeAs[ArtifactEvent],

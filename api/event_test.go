@@ -18,6 +18,8 @@ var told = []struct {
 	{Transition{State: Running, At: noon, Reason: "r", Attempt: 2}, `{"state":"running","at":"2026-01-02T12:00:00.0000005Z","reason":"r","attempt":2}`},
 	{Transition{State: Idle, At: noon}, `{"state":"idle","at":"2026-01-02T12:00:00.0000005Z"}`},
 	{WarningEvent{Message: "m"}, `{"message":"m"}`},
+	{TokensEvent{Answer: "a", Kind: AgentText, Text: "t"}, `{"answer":"a","kind":"text","text":"t"}`},
+	{TokensEvent{Answer: "a", Kind: AgentThought, Field: "f", Text: "t", Lost: true}, `{"answer":"a","kind":"thought","field":"f","text":"t","lost":true}`},
 	{BuildEvent{Step: "sha256:1", Name: "[1/2] FROM x", State: "started"}, `{"step":"sha256:1","name":"[1/2] FROM x","state":"started"}`},
 	{BuildEvent{Step: "s", State: "done"}, `{"step":"s","state":"done"}`},
 	{
@@ -60,6 +62,10 @@ var told = []struct {
 	},
 	{AgentEvent{Kind: "tool", Text: "t", ID: "1"}, `{"kind":"tool","text":"t","id":"1"}`},
 	{
+		AgentEvent{Kind: "tool", ID: "1", ToolNews: ToolNews{Arguments: `{"a":"b"}`, State: ToolFailed, Lines: 3}},
+		`{"kind":"tool","id":"1","arguments":"{\"a\":\"b\"}","state":"failed","output_lines":3}`,
+	},
+	{
 		UpstreamEvent{At: noon, Name: "u", Status: 403, Rule: "r", BytesIn: 1, BytesOut: 2, MS: 1.5},
 		`{"at":"2026-01-02T12:00:00.0000005Z","name":"u","status":403,"rule":"r","bytes_in":1,"bytes_out":2,"ms":1.5}`,
 	},
@@ -98,7 +104,7 @@ func TestEveryEventIsReadByItsType(t *testing.T) {
 	missing := map[EventType]bool{
 		EventState: true, EventWarning: true, EventBuild: true, EventAttempt: true,
 		EventCall: true, EventProgress: true, EventCancel: true, EventNode: true, EventQuestion: true, EventEgress: true, EventEnd: true,
-		EventMessage: true, EventArtifact: true, EventAgent: true, EventUpstream: true, EventModel: true,
+		EventMessage: true, EventArtifact: true, EventAgent: true, EventTokens: true, EventUpstream: true, EventModel: true,
 	}
 	for _, c := range told {
 		got, err := Event{Seq: 1, Type: c.data.EventType(), Data: json.RawMessage(c.raw)}.Decode()

@@ -24,6 +24,7 @@ type ModelCall struct {
 	Status    int         `json:"status"` // of HTTP; 0: it isn't over, or its process died
 	Rule      string      `json:"rule,omitempty"`
 	Attempts  int         `json:"attempts,omitempty"` // at providers
+	Raced     string      `json:"raced,omitempty"`    // the provider that was asked at the same time, and lost
 	Tokens    ModelTokens `json:"tokens"`
 	Charged   int64       `json:"charged"`             // tokens that count in budgets
 	Cost      Cost        `json:"cost,omitempty"`      // in the currency of the prices
@@ -66,6 +67,17 @@ type ModelUsage struct {
 type ModelTotal struct {
 	Charged int64 `json:"charged"`
 	Cost    Cost  `json:"cost,omitempty"`
+}
+
+// Total is what the run and all runs below it spent; nil where nothing was.
+func (u *ModelUsage) Total() *ModelTotal {
+	switch {
+	case u == nil:
+		return nil
+	case u.Tree != nil:
+		return u.Tree
+	}
+	return &ModelTotal{Charged: u.Charged, Cost: u.Cost}
 }
 
 // Add counts one more call.
@@ -141,12 +153,16 @@ type ModelExchange struct {
 
 // Model is what units can ask for by a name.
 type Model struct {
-	Name      string   `json:"name"`
-	Dialects  []string `json:"dialects"` // how it can be asked
-	Use       []string `json:"use"`      // provider/model, in the order in which they are tried
-	MaxOutput int64    `json:"max_output"`
-	Price     *Price   `json:"price,omitempty"`   // nil: nobody knows
-	Problem   string   `json:"problem,omitempty"` // why it can't be asked now; "" for none
+	Name       string   `json:"name"`
+	Dialects   []string `json:"dialects"`             // that its providers speak
+	Translated []string `json:"translated,omitempty"` // others in which it can be asked
+	Use        []string `json:"use"`                  // provider/model, as the file lists them
+	Order      string   `json:"order,omitempty"`      // in which they are asked; "": as they are listed
+	Context    int64    `json:"context,omitempty"`    // tokens that it can read; 0: nobody knows
+	MaxOutput  int64    `json:"max_output"`
+	Images     bool     `json:"images,omitempty"`  // agents show it those that their tools return
+	Price      *Price   `json:"price,omitempty"`   // nil: nobody knows
+	Problem    string   `json:"problem,omitempty"` // why it can't be asked now; "" for none
 }
 
 // Price is what a million tokens cost.
@@ -156,3 +172,18 @@ type Price struct {
 	CacheWrite Cost `json:"cache_write"`
 	Output     Cost `json:"output"`
 }
+
+// TokensEvent is the data of an EventTokens: some of what a model says to a run at the moment, for those who ask for
+// that. It has no number, isn't stored and doesn't come again: the run's answer has the whole.
+type TokensEvent struct {
+	// Answer is the name of the model's answer that it is a part of. One that broke off and is asked for anew has
+	// another name.
+	Answer string `json:"answer"`
+	Kind   string `json:"kind"`            // AgentText or AgentThought
+	Field  string `json:"field,omitempty"` // of the run's output, whose text it is; "": it is said beside that
+	Text   string `json:"text"`            // masked
+	Lost   bool   `json:"lost,omitempty"`  // some came before it that isn't there: its reader was too slow, or late
+}
+
+// EventType returns EventTokens.
+func (TokensEvent) EventType() EventType { return EventTokens }

@@ -83,10 +83,10 @@ var teamRule = lazyregexp.New(`^[a-z0-9]([a-z0-9_-]{0,29}[a-z0-9])?$`)
 // CheckTeam returns an Input fault for a text that can't be the name of a team: with a dot after it, it begins the
 // names of the team's units and schedules.
 func CheckTeam(name string) error {
-	if !teamRule().MatchString(name) {
+	if !teamRule().MatchString(name) || name+"." == Reserved {
 		return fault.New(fault.Input, "%s is not a valid team name", fault.Quote(name)).
 			WithHint("a name has up to 31 characters of a-z, 0-9, `_` and `-`, and begins and ends with a letter or " +
-				"a digit")
+				"a digit; aod is AOD's own")
 	}
 	return nil
 }

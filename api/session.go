@@ -57,7 +57,26 @@ type AgentEvent struct {
 	Kind string `json:"kind"`           // "text", "thought", "tool", "plan", "strange", "refused" or "progress"
 	Text string `json:"text,omitempty"` // at most 64 KiB
 	ID   string `json:"id,omitempty"`   // of a tool call
+	ToolNews
 }
+
+// ToolNews is what an AgentEvent tells of a tool call, as far as the program does.
+type ToolNews struct {
+	// a JSON object of the first arguments, of which long ones are cut: at most 4 KiB; "": nothing is told
+	Arguments string    `json:"arguments,omitempty"`
+	State     ToolState `json:"state,omitempty"`        // "": nothing is told
+	Lines     int       `json:"output_lines,omitempty"` // of the call's output
+}
+
+// ToolState says how far a tool call of an agent's program is.
+type ToolState string
+
+// The states of a tool call.
+const (
+	ToolRunning ToolState = "running"
+	ToolDone    ToolState = "done"
+	ToolFailed  ToolState = "failed"
+)
 
 // The kinds of an AgentEvent whose texts go on in the next one of the kind.
 const (

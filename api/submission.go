@@ -32,11 +32,11 @@ type Submission struct {
 	Dir string            `json:"dir,omitempty"`
 }
 
-// Rerun says where a flow is to begin again; of another unit, and with the zero value, all is
+// Rerun says where a flow or an agent is to begin again; of another unit, and with the zero value, all is
 // done again.
 type Rerun struct {
 	// From is the address of a step, such as review#2, or RerunFailed: the steps before it are
-	// taken over. "": from the beginning.
+	// taken over. Of an agent it is a turn, such as turn:3. "": from the beginning.
 	From string `json:"from,omitempty"`
 	// Set is an object of what the state has before that step, in place of what it had.
 	Set json.RawMessage `json:"set,omitempty"`

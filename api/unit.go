@@ -185,6 +185,20 @@ func CheckUnitName(name string) error {
 	return nil
 }
 
+// Reserved begins the names of the units that come with AOD. No other unit has such a name, and no team the one before
+// the dot.
+const Reserved = "aod."
+
+// CheckNotReserved returns an Input fault for a name that only a unit that comes with AOD may have.
+func CheckNotReserved(name string) error {
+	if !strings.HasPrefix(name, Reserved) {
+		return nil
+	}
+	return fault.New(fault.Input, "the name %s begins with %s, as only those of units that come with AOD do",
+		fault.Quote(name), Reserved).
+		WithHint("give it another name in its agent.yaml")
+}
+
 // nameProblem says what is wrong with a name, "" if nothing is.
 func nameProblem(name string) string {
 	switch {

@@ -13,6 +13,7 @@ import (
 	"github.com/agent-on-demand/aod/capsule/contract"
 	"github.com/agent-on-demand/aod/capsule/flow"
 	"github.com/agent-on-demand/aod/capsule/outside"
+	"github.com/agent-on-demand/aod/capsule/skills"
 )
 
 // Capsule is a unit's directory that was read and found to keep the rules of its kind. That
@@ -25,6 +26,7 @@ type Capsule struct {
 	Description string // may be empty
 	Agent       Agent
 	Tools       []Tool
+	Skills      []skills.Skill // of a unit of KindCapsule
 	Contract    *contract.Contract
 	Remote      *Remote         // of a unit of KindRemote; nil of others
 	MCP         *MCP            // of a unit of KindMCP; nil of others
@@ -81,9 +83,11 @@ type A2A struct {
 // Loop bounds the work of a model with the capsule's tools; the library in the sandbox keeps
 // to it. Zero means not set, and nil of Repairs: 0 is a number of repairs.
 type Loop struct {
-	MaxTurns int  `json:"max_turns"`
-	Parallel int  `json:"parallel"` // calls of one turn at a time
-	Repairs  *int `json:"repairs"`  // of an answer that breaks the contract
+	MaxTurns int    `json:"max_turns"`
+	Parallel int    `json:"parallel"` // calls of one turn at a time
+	Repairs  *int   `json:"repairs"`  // of an answer that breaks the contract
+	Scripts  bool   `json:"scripts"`  // a model may run those of the skills
+	Python   string `json:"python"`   // how the state of programs is kept, kept or fresh; "": there is no tool for them
 }
 
 // Limits are what a capsule asks for. Zero means not set: the defaults, and the caps

@@ -50,6 +50,9 @@ type Expect struct {
 	Error    *ExpectError          `json:"error"`
 	ExitCode *int                  `json:"exit_code"`
 	Outcome  string                `json:"outcome"`
+	// expressions over input and output that must be true
+	That  []string     `json:"that"`
+	Grade *ExpectGrade `json:"grade"` // nil: nobody grades the output
 	// of a flow: its nodes in the order in which it goes through them; nil: any
 	Path []string `json:"path"`
 }
@@ -59,6 +62,14 @@ type ExpectFile struct {
 	SHA256   string `json:"sha256"` // lower-case hex
 	MinBytes int64  `json:"min_bytes"`
 	SameAs   string `json:"same_as"` // absolute path of an existing file with the same bytes
+}
+
+// ExpectGrade is the unit that says how good an output is, and how good it has to be.
+type ExpectGrade struct {
+	Unit   string          `json:"unit"`
+	With   any             `json:"with"`   // its input, with expressions; nil: {"input": …, "output": …}
+	Min    *float64        `json:"min"`    // the least score, from 0 to 1; nil: 1
+	Models json.RawMessage `json:"models"` // what models answer it; nil: nothing is given
 }
 
 // ExpectError is the error with which the capsule has to fail.
@@ -196,6 +207,14 @@ func checkCase(object map[string]any, parsed caseJSON) []fault.Finding {
 	_, failure := expect["error"]
 	if output && failure {
 		u.report("/expect", "output and error exclude each other", "keep one: a run either gives a result or fails")
+	}
+	for i, condition := range parsed.Expect.That {
+		_, findings := parseGrading(Condition(condition), fmt.Sprintf("/expect/that/%d", i))
+		u.findings = append(u.findings, findings...)
+	}
+	if g := parsed.Expect.Grade; g != nil {
+		_, findings := parseGrading(g.With, "/expect/grade/with")
+		u.findings = append(u.findings, findings...)
 	}
 	return u.findings
 }

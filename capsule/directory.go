@@ -38,6 +38,14 @@ func (d *Directory) report(file string, line int, message, hint string) {
 	d.findings = append(d.findings, fault.Finding{File: file, Line: line, Message: message, Hint: hint})
 }
 
+func (d *Directory) warn(file, pointer, message, hint string) {
+	finding := fault.Finding{File: file, Pointer: pointer, Message: message, Hint: hint, Warning: true}
+	if file == agentFile && d.yaml != nil {
+		finding.Line = d.yaml.LineAt(pointer)
+	}
+	d.findings = append(d.findings, finding)
+}
+
 // ReadFile reads a file that has to be there, of at most 256 KiB. What is wrong is reported,
 // with the hint where the file is missing.
 func (d *Directory) ReadFile(name, missing string) (raw []byte, ok bool) {

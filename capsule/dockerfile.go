@@ -2,6 +2,7 @@ package capsule
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 
 	"github.com/agent-on-demand/aod/internal/lazyregexp"
@@ -23,6 +24,8 @@ type dockerfile struct {
 	begins   []string        // see Capsule.Bases
 	stages   map[string]bool // by a stage's name in lower case: it sets CMD or ENTRYPOINT
 	images   []string        // see Capsule.Images
+	plain    bool            // see isPlain, as runs
+	runs     string
 }
 
 var (
@@ -55,6 +58,7 @@ func parseDockerfile(raw []byte) dockerfile {
 		}
 	}
 	d.images = imagesIn(string(raw), all, d.stages)
+	d.plain, d.runs = isPlain(all)
 	return d
 }
 
@@ -147,13 +151,12 @@ func skipHeredocs(instruction, line string, lines []string) []string {
 // UsesBase reports whether a FROM line of the Dockerfile names the image aod/base, in
 // whatever tag or digest. A FROM whose image is an ARG is not resolved.
 func (c *Capsule) UsesBase() bool {
-	for _, image := range c.dockerfile.bases {
-		image, _, _ = strings.Cut(image, "@")
-		if image == baseImage || strings.HasPrefix(image, baseImage+":") {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(c.dockerfile.bases, isBase)
+}
+
+func isBase(image string) bool {
+	image, _, _ = strings.Cut(image, "@")
+	return image == baseImage || strings.HasPrefix(image, baseImage+":")
 }
 
 // checkDockerfile reads the Dockerfile and reports what is wrong with it.

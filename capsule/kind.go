@@ -52,4 +52,5 @@ func readCapsule(d *Directory, c *Capsule) {
 	d.checkServers(c.Tools)
 	c.Contract = d.Contract()
 	d.checkProgram(c, c.dockerfile)
+	readSkills(d, c)
 }

@@ -19,9 +19,11 @@ import (
 const (
 	toolsFile = "tools.yaml"
 	maxTools  = 256
-
-	finalAnswer = "final_answer" // of the loop in the Python library
 )
+
+// FinalAnswer is the tool with which a model gives its answer, of the loop in the Python library. No other may have its
+// name.
+const FinalAnswer = "final_answer"
 
 // toolYAML is an entry as it stands there: what has a unit is not yet read.
 type toolYAML struct {
@@ -117,11 +119,11 @@ func checkTarget(object map[string]any) []fault.Finding {
 
 // checkToolName refuses the name of the tool with which a model answers.
 func checkToolName(object map[string]any) []fault.Finding {
-	if object["name"] != finalAnswer {
+	if object["name"] != FinalAnswer {
 		return nil
 	}
 	return []fault.Finding{{
-		Pointer: "/name", Message: "a tool can't be called " + finalAnswer +
+		Pointer: "/name", Message: "a tool can't be called " + FinalAnswer +
 			": that is the tool with which a model answers", Hint: "give it another name",
 	}}
 }

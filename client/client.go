@@ -89,6 +89,15 @@ func over(c *conn) *Client {
 	}
 }
 
+// Patient returns a client of the same server that waits longer for it while it is away, such as for a restart: each
+// call and each stream as long as most, in which it tries again. away is told why, once in each time that a call or a
+// stream misses the server, before the third try; it may be called by several goroutines at once.
+func (c *Client) Patient(most time.Duration, away func(error)) *Client {
+	patient := *c.conn
+	patient.patience, patient.away = most, away
+	return over(&patient)
+}
+
 // checkedToken returns the token if it can be sent.
 func checkedToken(from func() (string, error)) (string, error) {
 	token, err := from()

@@ -38,6 +38,9 @@ type conn struct {
 	team  string
 	http  *http.Client
 	pause func(context.Context, time.Duration) error // pause.For, replaced in tests
+
+	patience time.Duration // how long a server may be away; 0: by the number of tries
+	away     func(error)   // see Client.Patient
 }
 
 // got sends a request by call and returns the answer.
@@ -51,7 +54,7 @@ func got[T any](ctx context.Context, c *conn, r request) (answer T, err error) {
 func (c *conn) call(ctx context.Context, r request, into any) (status int, err error) {
 	if !r.slow {
 		var done context.CancelFunc
-		ctx, done = context.WithTimeoutCause(ctx, answerTime, errSilent)
+		ctx, done = context.WithTimeoutCause(ctx, answerTime+c.patience, errSilent)
 		defer done()
 	}
 	retries := c.newRetrier()
@@ -265,6 +268,8 @@ const (
 	// streamTries bounds the tries of a stream that was connected before: about 40 seconds,
 	// enough for a restart of the server.
 	streamTries = 13
+	// awayTries is the number of tries in a row after which a server is said to be away: one connection is lost easily.
+	awayTries = 2
 	// steadyTime is how long a connection has to last to count as a good one.
 	steadyTime = 10 * time.Second
 )
@@ -275,26 +280,35 @@ type retrier struct {
 	pauses backoff.ExponentialBackOff
 	tries  int
 	most   int
+
+	waited, patience time.Duration // patience 0: tries are counted
+	away             func(error)
 }
 
 func (c *conn) newRetrier() *retrier {
 	pauses := backoff.ExponentialBackOff{InitialInterval: firstPause, Multiplier: 2, MaxInterval: maxPause}
 	pauses.Reset()
-	return &retrier{pause: c.pause, pauses: pauses, most: callTries}
+	return &retrier{pause: c.pause, pauses: pauses, most: callTries, patience: c.patience, away: c.away}
 }
 
 // renew resets the count after a success.
 func (r *retrier) renew() {
-	r.tries, r.most = 0, streamTries
+	r.tries, r.most, r.waited = 0, streamTries, 0
 	r.pauses.Reset()
 }
 
 // wait returns nil when it is time for the next try, or the given error if no try is left.
 func (r *retrier) wait(ctx context.Context, err error) error {
-	if r.tries++; r.tries >= r.most {
+	r.tries++
+	next := r.pauses.NextBackOff()
+	if r.patience == 0 && r.tries >= r.most || r.patience > 0 && r.waited >= r.patience {
 		return err
 	}
-	if over := r.pause(ctx, r.pauses.NextBackOff()); errors.Is(over, errSilent) {
+	r.waited += next
+	if r.away != nil && r.tries == awayTries {
+		r.away(err)
+	}
+	if over := r.pause(ctx, next); errors.Is(over, errSilent) {
 		return err // it says more than the context's
 	} else if over != nil {
 		return over

@@ -26,8 +26,20 @@ const silence = time.Minute
 // longer than about 40 seconds is an Unavailable fault. Callers ignore types that they
 // don't know.
 func (c Runs) Events(ctx context.Context, id string, after int64) iter.Seq2[api.Event, error] {
+	return c.follow(ctx, toRun(http.MethodGet, id, "events"), after)
+}
+
+// EventsAndTokens is Events, and between them what models say to the run at the moment: events of type EventTokens
+// without a number, which don't come again after a lost connection.
+func (c Runs) EventsAndTokens(ctx context.Context, id string, after int64) iter.Seq2[api.Event, error] {
+	r := toRun(http.MethodGet, id, "events")
+	r.query = url.Values{"tokens": {"true"}}
+	return c.follow(ctx, r, after)
+}
+
+func (c Runs) follow(ctx context.Context, r request, after int64) iter.Seq2[api.Event, error] {
 	return func(yield func(api.Event, error) bool) {
-		f := follower{conn: c.conn, to: toRun(http.MethodGet, id, "events"), after: after, retries: c.conn.newRetrier()}
+		f := follower{conn: c.conn, to: r, after: after, retries: c.conn.newRetrier()}
 		f.emit = func(e api.Event) bool { return yield(e, nil) && e.Type != api.EventEnd }
 		if err := f.follow(ctx); err != nil {
 			yield(api.Event{}, err)
@@ -84,8 +96,10 @@ func (f *follower) connection(ctx context.Context) (over bool, err error) {
 		if f.has(event) {
 			continue
 		}
-		f.after = event.Seq
 		f.retries.renew()
+		if event.Type != api.EventTokens {
+			f.after = event.Seq
+		}
 		if !f.emit(event) {
 			return true, nil
 		}
@@ -94,7 +108,7 @@ func (f *follower) connection(ctx context.Context) (over bool, err error) {
 
 // has reports whether an event came before. A reset may go back.
 func (f *follower) has(e api.Event) bool {
-	return !ofNoThing(e.Type) && (e.Seq == f.after || e.Seq < f.after && !f.sealed)
+	return !ofNoThing(e.Type) && e.Type != api.EventTokens && (e.Seq == f.after || e.Seq < f.after && !f.sealed)
 }
 
 // steady resets the retries after a connection that has lasted.
@@ -121,8 +135,12 @@ var eventLimits = httpwire.EventLimits{
 
 // eventOf converts an event of a stream into an event of a run.
 func eventOf(told httpwire.Event) (api.Event, error) {
+	event := api.Event{Type: api.EventType(told.Name), Data: json.RawMessage(told.Data)}
+	if event.Type == api.EventTokens && json.Valid(event.Data) {
+		return event, nil // it has no number
+	}
 	seq, err := strconv.ParseInt(told.LastID, 10, 64)
-	event := api.Event{Seq: seq, Type: api.EventType(told.Name), Data: json.RawMessage(told.Data)}
+	event.Seq = seq
 	if err != nil || seq < 0 || seq == 0 && !ofNoThing(event.Type) || told.Name == httpwire.DefaultEventName ||
 		!json.Valid(event.Data) {
 		return api.Event{}, errNotEvents

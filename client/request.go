@@ -3,7 +3,6 @@ package client
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"iter"
@@ -14,6 +13,7 @@ import (
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/internal/lazyregexp"
+	"github.com/agent-on-demand/aod/internal/wire/strictjson"
 )
 
 // request is one request to the server.
@@ -81,7 +81,7 @@ func (r request) unhurried() request {
 
 // with is the request with a JSON body.
 func (r request) with(document any) request {
-	raw, err := json.Marshal(document)
+	raw, err := strictjson.Encode(document)
 	if err != nil && r.err == nil {
 		r.err = fault.Wrap(fault.Input, err, "the request can't be written as JSON")
 	}

@@ -2,7 +2,6 @@ package client
 
 import (
 	"context"
-	"encoding/json"
 	"iter"
 	"net/http"
 	"net/url"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/internal/wire/strictjson"
 )
 
 // Schedules makes schedules and tells of them.
@@ -63,7 +63,7 @@ func withSchedule(r request, spec api.ScheduleSpec, files []InputFile) (request,
 	if len(files) == 0 {
 		return r.with(spec), nil
 	}
-	raw, err := json.Marshal(spec)
+	raw, err := strictjson.Encode(spec)
 	if err != nil {
 		return r, fault.Wrap(fault.Input, err, "the schedule can't be written as JSON")
 	}

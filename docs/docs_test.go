@@ -28,7 +28,7 @@ const (
 
 var guides = []string{
 	guide, "configuration.md", "server.md", "team.md", "webhooks.md", apiGuide, "warm-starts.md", "docker.md", "remote-engine.md", contractGuide,
-	"performance.md", auGuide, "models.md", "agents-ai.md", "mcp.md", schedulesGuide, readme,
+	"performance.md", auGuide, "models.md", "agents-ai.md", "mcp.md", schedulesGuide, "chat.md", readme,
 }
 
 // block is a fenced block of the guide.

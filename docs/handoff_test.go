@@ -28,7 +28,7 @@ const handoffGuide = "capsule-api.md"
 func TestTheCallsShownAreThoseThatThereAre(t *testing.T) {
 	text, _ := readGuide(t, handoffGuide)
 	handler := capsuleapi.NewHandler(handoff.Caller{}, nil, handoff.Limits{}, nil,
-		capsuleapi.ArtifactMount(nil), capsuleapi.MessageMount(nil))
+		capsuleapi.ArtifactMount(nil), capsuleapi.MessageMount(nil), capsuleapi.MemoryMount(nil))
 	shown := map[string][]string{} // methods by path
 	for _, m := range regexp.MustCompile(`(?m)^### ([A-Z]+) (/.*)$`).FindAllStringSubmatch(text, -1) {
 		shown[m[2]] = append(shown[m[2]], m[1])

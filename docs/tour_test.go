@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -26,24 +27,29 @@ const tourTime = 15 * time.Minute
 // block are among those that were.
 func TestTheToursShownWork(t *testing.T) {
 	dockertest.Require(t)
-	for _, name := range []string{"server.md", "server-api.md", "warm-starts.md", "backup.md", "models.md", "agents-ai.md", "mcp.md", "flows.md", "schedules.md", "agents.md", "network.md", "a2a.md", "team.md", "webhooks.md", "workers.md"} {
+	for _, name := range []string{"server.md", "server-api.md", "warm-starts.md", "backup.md", "models.md", "agents-ai.md", "skills.md", "evals.md", "mcp.md", "flows.md", "schedules.md", "agents.md", "chat.md", "network.md", "a2a.md", "team.md", "webhooks.md", "workers.md"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			if name == "network.md" {
 				alone(t)
 			}
-			_, blocks := readGuide(t, name)
-			scripts, shown := stops(blocks)
-			if len(scripts) == 0 {
-				t.Fatalf("%s has nothing to run", name)
-			}
-			printed := tour(t, scripts, titledFiles(blocks))
-			for i, said := range printed {
-				for _, b := range shown[i] {
-					compare(t, scripts[i], b, said)
-				}
-			}
+			follow(t, name)
 		})
+	}
+}
+
+// follow runs the blocks of a guide, and compares what is shown below each.
+func follow(t *testing.T, name string, env ...string) {
+	t.Helper()
+	_, blocks := readGuide(t, name)
+	scripts, shown := stops(blocks)
+	if len(scripts) == 0 {
+		t.Fatalf("%s has nothing to run", name)
+	}
+	for i, said := range tour(t, scripts, titledFiles(blocks), env...) {
+		for _, b := range shown[i] {
+			compare(t, scripts[i], b, said)
+		}
 	}
 }
 
@@ -85,9 +91,9 @@ func stops(blocks []block) (scripts []string, shown [][]block) {
 	return scripts, shown
 }
 
-// tour runs scripts in one shell, in a directory that has the examples, and returns what
-// each printed. Files are laid there for them.
-func tour(t *testing.T, scripts []string, files map[string]string) []string {
+// tour runs scripts in one shell, in a directory that has the examples, with further variables, and returns
+// what each printed. Files are laid there for them.
+func tour(t *testing.T, scripts []string, files map[string]string, env ...string) []string {
 	t.Helper()
 	requirePrograms(t, "curl", "jq", "tar")
 	dir := t.TempDir()
@@ -97,8 +103,10 @@ func tour(t *testing.T, scripts []string, files map[string]string) []string {
 	for name, text := range files {
 		writeFile(t, filepath.Join(dir, name), text)
 	}
-	return paste(t, dir, scripts, append(os.Environ(), "PATH="+filepath.Dir(program.Path(t))+":"+os.Getenv("PATH"),
-		"AOD_LISTEN=127.0.0.1:0", "AOD_SERVER=", "AOD_TOKEN=", "AOD_TOKEN_FILE=", "AOD_CA=", "AOD_PIN=", "AOD_MODELS=", "AOD_UPSTREAMS=", "OPENAI_API_KEY=", "ANTHROPIC_API_KEY="))
+	return paste(t, dir, scripts, slices.Concat(os.Environ(), []string{
+		"PATH=" + filepath.Dir(program.Path(t)) + ":" + os.Getenv("PATH"),
+		"AOD_LISTEN=127.0.0.1:0", "AOD_SERVER=", "AOD_TOKEN=", "AOD_TOKEN_FILE=", "AOD_CA=", "AOD_PIN=", "AOD_MODELS=", "AOD_UPSTREAMS=", "OPENAI_API_KEY=", "ANTHROPIC_API_KEY=",
+	}, env))
 }
 
 // paste runs scripts one after the other in one shell, which starts in dir, and returns what

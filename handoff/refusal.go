@@ -19,6 +19,7 @@ const (
 	RuleCalls    Rule = "calls"    // how many calls there may be below a run
 	RuleDeadline Rule = "deadline" // nothing is called after the caller's own deadline
 	RuleSize     Rule = "size"     // of arguments and files
+	RuleRecall   Rule = "recall"   // a call that is recalled asks for the same again
 )
 
 // Refusal is the fault of a call that a rule forbids. Its message says which rule, its hint

@@ -50,6 +50,7 @@ type admission struct {
 	observe func(run.Event)
 	caller  *job       // nil: none of this process
 	taken   *takenOver // of an earlier run; nil: nothing
+	rewound *rewound   // likewise, of an agent
 	people  run.People // who answer its questions
 }
 
@@ -194,7 +195,7 @@ func (l *loop) newJob(ctx context.Context, asked admission) (*job, error) {
 	r.First, r.Units = asked.message, units.CallsOf(asked.units, u)
 	r.People, r.Unattended = asked.people, asked.unattended
 	j := l.lead(ctx, r, asked.observe, asked.caller)
-	j.terms = l.termsOf(asked)
+	j.terms, j.rewound = l.termsOf(asked), asked.rewound
 	r.Record.TraceID = traceIDOf(asked.trace)
 	r.Record.MaxRetries, r.Record.TimeoutMS = j.terms.Retries, r.Limits.Timeout.Milliseconds()
 	j.turn = l.sessions.Attach(r, asked.session)
@@ -245,6 +246,9 @@ func (l *loop) insert(ctx context.Context, j *job, asked admission) error {
 		return err
 	}
 	if j.given, err = inputs.Place(ctx, j.Run, asked.Project, l.home.Runs); err != nil {
+		return err
+	}
+	if err := j.inherit(); err != nil {
 		return err
 	}
 	row, err := j.row()

@@ -128,7 +128,7 @@ func (c *childRuns) Keys() []string {
 	if len(c.job.Grants) == 0 || !c.durable {
 		return nil
 	}
-	prefix := c.keyPrefix(c.job.Attempt)
+	prefix := keyPrefix(c.job.ID, c.job.Attempt)
 	stored, err := c.store.Keys.List(c.life, prefix)
 	if err != nil { // then a call that is asked for again counts twice
 		c.logger.Warn("keys of calls not read", "run", c.job.ID, fault.LogAttr(err))
@@ -140,20 +140,20 @@ func (c *childRuns) Keys() []string {
 	return keys
 }
 
-func (c *childRuns) keyPrefix(attempt int) string {
-	return fmt.Sprintf("handoff/%s/%d/", c.job.ID, attempt)
+func keyPrefix(caller string, attempt int) string {
+	return fmt.Sprintf("handoff/%s/%d/", caller, attempt)
 }
 
 // key keeps the caller's keys apart from those of others and of its other attempts.
-func (c *childRuns) key(call handoff.Call) store.Key { return c.keyIn(c.job.Attempt, call) }
+func (c *childRuns) key(call handoff.Call) store.Key { return keyIn(c.job.ID, c.job.Attempt, call) }
 
-// keyIn is the key that the call has in one of the caller's attempts.
-func (c *childRuns) keyIn(attempt int, call handoff.Call) store.Key {
+// keyIn is the key that the call has in an attempt of its caller.
+func keyIn(caller string, attempt int, call handoff.Call) store.Key {
 	if call.Key == "" {
 		return store.Key{}
 	}
 	sum := sha256.Sum256([]byte(call.Target.Name + "\n" + string(call.Args.JSON())))
-	return store.Key{Value: c.keyPrefix(attempt) + call.Key, Fingerprint: hex.EncodeToString(sum[:])}
+	return store.Key{Value: keyPrefix(caller, attempt) + call.Key, Fingerprint: hex.EncodeToString(sum[:])}
 }
 
 func (c *childRuns) prepare(
@@ -249,7 +249,7 @@ func stillRunning(id string) handoff.Result {
 // own returns a run that this one asked for.
 func (c *childRuns) own(ctx context.Context, id string) (api.Record, error) {
 	record, err := c.runs.Get(c.in(ctx), id)
-	if fault.Is(err, fault.NotFound) || err == nil && record.Parent != c.job.ID {
+	if fault.Is(err, fault.NotFound) || err == nil && record.Parent != c.job.ID && !c.isInherited(ctx, record) {
 		return api.Record{}, noSuchCall()
 	}
 	return record, err
@@ -409,17 +409,20 @@ func questionFor(q handoff.Question) (asked run.Question, err error) {
 // Recall implements handoff.Runs. Of several attempts the latest counts.
 func (c *childRuns) Recall(ctx context.Context, call handoff.Call) (id string, err error) {
 	for attempt := c.job.Attempt - 1; attempt > 0 && call.Key != ""; attempt-- {
-		if id, err = c.recallFrom(ctx, attempt, call); err != nil || id != "" {
+		id, err = c.recallFrom(ctx, c.job.ID, attempt, call, time.Time{})
+		if err != nil || id != "" {
 			return id, err
 		}
 	}
-	return "", nil
+	return c.recallInherited(ctx, call)
 }
 
-// recallFrom is Recall for one attempt. A call that didn't succeed there binds nobody: it is
-// made again, with whatever arguments.
-func (c *childRuns) recallFrom(ctx context.Context, attempt int, call handoff.Call) (string, error) {
-	key := c.keyIn(attempt, call)
+// recallFrom is Recall for one attempt of a run, and what it called before a time; zero: whenever. A call that didn't
+// succeed there binds nobody: it is made again, with whatever arguments.
+func (c *childRuns) recallFrom(
+	ctx context.Context, caller string, attempt int, call handoff.Call, before time.Time,
+) (string, error) {
+	key := keyIn(caller, attempt, call)
 	id, fingerprint, err := c.journal.Keys.Get(ctx, key.Value)
 	if fault.Is(err, fault.NotFound) {
 		return "", nil
@@ -428,17 +431,18 @@ func (c *childRuns) recallFrom(ctx context.Context, attempt int, call handoff.Ca
 		return "", err
 	}
 	record, err := c.runs.Get(c.in(ctx), id)
-	if fault.Is(err, fault.NotFound) || err == nil && record.Outcome != api.Success {
+	late := !before.IsZero() && !record.CreatedAt.Before(before)
+	if fault.Is(err, fault.NotFound) || err == nil && (record.Outcome != api.Success || late) {
 		return "", nil
 	}
 	if err != nil {
 		return "", err
 	}
 	if fingerprint != key.Fingerprint {
-		return "", fault.New(fault.Input,
+		return "", &handoff.Refusal{Rule: handoff.RuleRecall, Fault: fault.New(fault.Input,
 			"the flow took another way: in attempt %d this call had another target or other arguments", attempt).
 			WithHint("a flow that is to go on after its container's death has to ask for the same again: no clock, " +
-				"no chance and no order of threads in its arguments")
+				"no chance and no order of threads in its arguments")}
 	}
 	return id, nil
 }

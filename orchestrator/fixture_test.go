@@ -26,6 +26,7 @@ import (
 	"github.com/agent-on-demand/aod/orchestrator/feature/artifacts"
 	"github.com/agent-on-demand/aod/orchestrator/feature/egresses"
 	"github.com/agent-on-demand/aod/orchestrator/feature/mcpsessions"
+	"github.com/agent-on-demand/aod/orchestrator/feature/memories"
 	"github.com/agent-on-demand/aod/orchestrator/feature/messages"
 	"github.com/agent-on-demand/aod/orchestrator/feature/models"
 	"github.com/agent-on-demand/aod/orchestrator/feature/pushes"
@@ -96,7 +97,7 @@ func (s settings) open(engine container.Engine) (*Service, *container.Containers
 	if s.Egress == nil {
 		s.Egress = egress.New(egress.Options{})
 	}
-	s.Features = []feature.Feature{models.New(s.Models), upstreams.New(s.Upstreams), egresses.New(s.Egress), artifacts.New(), messages.New()}
+	s.Features = []feature.Feature{models.New(s.Models), upstreams.New(s.Upstreams), egresses.New(s.Egress), artifacts.New(), messages.New(), memories.New(s.Models.Transcript)}
 	told := pushes.NewFeature(s.Pushes)
 	told.Render(s.render)
 	s.Features = append(s.Features, told, webhooks.New(told), schedules.New(s.Clock), mcpsessions.New(0))

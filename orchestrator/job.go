@@ -33,6 +33,7 @@ type job struct {
 	execution     run.Execution
 	terms         run.Terms
 	given         inputs.Given
+	rewound       *rewound      // where it began; nil: at its start
 	permit        *queue.Permit // nil while it neither waits in the queue nor runs
 	unrecoverable error         // why this process can't go on with it; nil if it can
 	asked         error         // why it is to end, if an earlier process was asked for that

@@ -157,7 +157,8 @@ func (j *job) documentBytes() int64 {
 type private struct {
 	run.Terms
 	inputs.Given
-	Unattended bool `json:"unattended,omitempty"`
+	Unattended bool     `json:"unattended,omitempty"`
+	Rewound    *rewound `json:"rewound,omitempty"`
 
 	Start capsule.AgentStart `json:"start,omitzero"` // see run.Run.Start
 
@@ -172,7 +173,7 @@ type private struct {
 // private returns what is stored of the run for the next process.
 func (j *job) private() (raw []byte, err error) {
 	p := private{
-		Terms: j.terms, Given: j.given, Unattended: j.Unattended, Start: j.Start,
+		Terms: j.terms, Given: j.given, Unattended: j.Unattended, Rewound: j.rewound, Start: j.Start,
 		Path: j.Lineage.Path, Deadline: j.Lineage.Deadline, Masking: j.Masking,
 	}
 	if j.Session != nil && j.Session.Single {

@@ -17,6 +17,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/handoff/gateway"
+	"github.com/agent-on-demand/aod/handoff/gateway/catalog"
 	"github.com/agent-on-demand/aod/orchestrator/feature/models"
 	"github.com/agent-on-demand/aod/orchestrator/store"
 )
@@ -81,7 +83,7 @@ func (w *modelWorld) wantListed(id string, want *api.ModelUsage) {
 	}
 	sum := api.ModelUsage{Tree: want.Tree}
 	for i, c := range kept {
-		if sum.Add(c); c.N != int64(i+1) || c.Model != "m" || c.Provider != "p" {
+		if sum.Add(c); c.N != int64(i+1) || c.Model != "m" || c.Provider == "" {
 			w.t.Errorf("call %d: %+v", i+1, c)
 		}
 	}
@@ -275,4 +277,53 @@ func driven(t *testing.T) bool {
 		}
 	}
 	return false
+}
+
+// Who races is one call, whichever wins, and what the loser was sent is charged in full.
+func TestTheRacersOfACallAreOneCall(t *testing.T) {
+	t.Parallel()
+	for winner, want := range map[string]string{"one": "two", "two": "one"} {
+		t.Run(winner, func(t *testing.T) {
+			t.Parallel()
+			both := make(chan struct{})
+			double := newModelDouble(t)
+			double.answer = func(n int, rw http.ResponseWriter, r *http.Request) {
+				if n == 2 {
+					close(both)
+				}
+				<-both
+				if !strings.HasPrefix(r.URL.Path, "/"+winner) {
+					<-r.Context().Done()
+					return
+				}
+				rw.Header().Set("Content-Type", "application/json")
+				fmt.Fprint(rw, `{"choices":[{}],"usage":{"prompt_tokens":7,"completion_tokens":3}}`)
+			}
+			w := newModelWorld(t, "", func(o *settings) {
+				known := double.catalog()
+				m := known.Models["m"]
+				m.Order, m.Use = catalog.Race, nil
+				for _, name := range []string{"one", "two"} {
+					known.Providers[name] = catalog.Provider{Kind: catalog.Compatible, BaseURL: double.URL + "/" + name, AnyField: true, Dialects: catalog.Dialects()}
+					m.Use = append(m.Use, catalog.Use{Provider: name, Model: "up"})
+				}
+				known.Models["m"] = m
+				gw, err := gateway.New(known, gateway.Options{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(gw.Close)
+				o.Models.Gateway = gw
+			})
+			id := w.submitScript(script{Mark: "a", Asks: []modelAsk{{}}})
+			m := w.await(id).Models
+			if m == nil || m.Calls != 1 || m.Estimated != 1 || m.Tokens.Input != 7 || m.Charged <= 100 {
+				t.Fatalf("%+v", m)
+			}
+			w.wantListed(id, m)
+			if calls, err := models.ReadCalls(w.service.runPath(id)); err != nil || calls[0].Provider != winner || calls[0].Raced != want || calls[0].Attempts != 2 {
+				t.Errorf("%+v, %v", calls, err)
+			}
+		})
+	}
 }

@@ -23,6 +23,7 @@ import (
 type Options struct {
 	Home    string    // a Service's directory, for it alone; the data directory of Local
 	Sources []string  // of a Service: directories of units, see registry.Options
+	Bundled string    // likewise: the directory of units that come with AOD, or ""
 	Kinds   run.Kinds // the kinds of unit that can be run
 	Logger  *slog.Logger
 	Limits  runtime.Limits // in force where a unit says nothing

@@ -131,7 +131,7 @@ func (r *recovery) restore(ctx context.Context, row store.Run) (*job, error) {
 	if err := json.Unmarshal(row.Private, &p); err != nil {
 		corrupt = errors.Join(corrupt, run.Corrupt(err))
 	}
-	j.terms, j.given = p.Terms, p.Given
+	j.terms, j.given, j.rewound = p.Terms, p.Given, p.Rewound
 	restored.Saved, restored.Masking, restored.Start = p.Kind, p.Masking, p.Start
 	restored.Lineage.Path, restored.Lineage.Deadline = p.Path, p.Deadline
 	restored.Project, restored.Unattended = p.Project != "", p.Unattended

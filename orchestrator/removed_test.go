@@ -6,7 +6,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -14,6 +16,7 @@ import (
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/internal/access"
 	"github.com/agent-on-demand/aod/internal/testing/trusted"
+	"github.com/agent-on-demand/aod/orchestrator/run"
 	"github.com/agent-on-demand/aod/orchestrator/store"
 )
 
@@ -101,5 +104,43 @@ func TestARunIsRemovedWithAllThatItCalled(t *testing.T) {
 	log, err := w.service.Audit.List(trusted.Context(t), api.AuditFilter{Object: id})
 	if err != nil || len(log.Entries) != 1 || log.Entries[0].Verb != "remove" || log.Entries[0].Identity != "token:ada" {
 		t.Errorf("%+v %v", log, err)
+	}
+}
+
+func TestARunIsRemovedWhileItsCallIsCleanedUp(t *testing.T) {
+	t.Parallel()
+	cleans := make(chan struct{})
+	s := &stage{
+		attempt: func(ctx context.Context, a *actor) (run.Result, error) {
+			if a.Record.Parent != "" {
+				return a.succeed()
+			}
+			if err := a.begin(); err != nil {
+				return run.Result{}, err
+			}
+			call(ctx, t, a.Calls())
+			return a.succeed()
+		},
+		remove: func(a *actor) error {
+			if a.Record.Parent != "" {
+				<-cleans
+			}
+			return nil
+		},
+	}
+	p := newPlays(t, s, func(o *Options) {
+		write(t, filepath.Join(o.Sources[0], "worker", "tools.yaml"), "- {name: called, capsule: called}\n")
+		for name, content := range workerFiles {
+			write(t, filepath.Join(o.Sources[0], "called", name), strings.Replace(content, "name: worker", "name: called", 1))
+		}
+	})
+	record := p.await(p.submit())
+	if len(record.Calls) != 1 {
+		t.Fatalf("%s called %+v", record.ID, record.Calls)
+	}
+	time.AfterFunc(20*time.Millisecond, func() { close(cleans) })
+	ctx := access.WithGrant(t.Context(), access.Grant{Name: "ada", Scopes: []access.Scope{access.Admin}})
+	if removed, err := p.service.Retention.Remove(ctx, record.ID); err != nil || removed.Runs != 2 {
+		t.Errorf("%+v %v", removed, err)
 	}
 }

@@ -54,7 +54,12 @@ func (s *Service) Rerun(
 	if err != nil {
 		return api.Record{}, false, err
 	}
-	if from.From != "" {
+	switch {
+	case turnOf(from.From) > 0 && capsule.GraphOf(u.Definition) == nil:
+		if asked.rewound, err = s.rewind(ctx, u, old, from); err != nil {
+			return api.Record{}, false, err
+		}
+	case from.From != "":
 		kept, err := records.Steps(ctx, s.journal.Steps, id)
 		if err != nil {
 			return api.Record{}, false, err
@@ -159,7 +164,7 @@ func takeOver(u *unit.Unit, kept []flow.Step, state string, again api.Rerun) (_ 
 	graph := capsule.GraphOf(u.Definition)
 	if graph == nil {
 		return nil, fault.New(fault.Conflict, "%q isn't a flow: it can't be run from a step on", u.Name).
-			WithHint("leave `from` out")
+			WithHint("leave `from` out; on a server an agent can begin at a turn, `turn:3`")
 	}
 	taken := &takenOver{state: state}
 	if again.From == api.RerunFailed {

@@ -146,8 +146,9 @@ func (s *Service) makeRooms() (err error) {
 	})
 	s.questions = s.Questions
 	s.Units, err = units.New(units.Options{
-		Home: s.path("units"), Sources: s.opts.Sources, Switched: s.store.Units, Feed: s.store.Feed, Rules: &s.rules,
-		Switches: &s.switches, Admits: s.Admits, Status: s.Figures.OfUnit, Live: s.jobs.ofUnit, Met: s.metrics.UnitMet,
+		Home: s.path("units"), Sources: s.opts.Sources, Bundled: s.opts.Bundled,
+		Switched: s.store.Units, Feed: s.store.Feed, Rules: &s.rules, Switches: &s.switches, Admits: s.Admits,
+		Status: s.Figures.OfUnit, Live: s.jobs.ofUnit, Met: s.metrics.UnitMet,
 		Teams: s.opts.Teams, Audit: s.store.Audits.Did, Logger: s.logger,
 	})
 	if err != nil {

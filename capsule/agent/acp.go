@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"strings"
 
+	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/api/fault"
 )
 
@@ -141,6 +142,10 @@ func (acp) update(update any, s State, said *speech) []Event {
 		fallthrough
 	case "tool_call_update": // it may come while a message goes on
 		e.Kind, e.Text, e.ID = EventTool, textAt(update, "title"), textAt(update, "toolCallId")
+		e.Tool = api.ToolNews{
+			Arguments: argumentsOf(at(update, "rawInput")), State: toolStates[textAt(update, "status")],
+			Lines: outputLines(at(update, "content")),
+		}
 	case "plan":
 		said.part()
 		e.Kind, e.Text = EventPlan, planText(listAt(update, "entries"))

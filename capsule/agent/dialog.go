@@ -8,6 +8,7 @@ import (
 	"io"
 	"time"
 
+	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/api/fault"
 )
 
@@ -73,6 +74,7 @@ type Event struct {
 	Text string          // bounded; "" where it has none
 	ID   string          // of the tool call
 	Raw  json.RawMessage // of the protocol; bounded; nil where it is too large
+	Tool api.ToolNews    // of the tool call
 }
 
 // Permission is a request of the program to be let do something.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"strings"
 
+	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/api/fault"
 )
 
@@ -82,6 +83,7 @@ func assistantEvents(line any, said *speech) (events []Event) {
 		case "tool_use":
 			said.end()
 			e.Kind, e.Text, e.ID = EventTool, textAt(block, "name"), textAt(block, "id")
+			e.Tool = api.ToolNews{Arguments: argumentsOf(at(block, "input")), State: api.ToolRunning}
 		default:
 			e.Kind, e.Text = EventProgress, textAt(block, "type")
 		}
@@ -104,7 +106,12 @@ func contentOf(line any) []any {
 func toolResults(line any) (events []Event) {
 	for _, block := range listAt(line, "message", "content") {
 		if textAt(block, "type") == "tool_result" {
-			events = append(events, Event{Kind: EventTool, ID: textAt(block, "tool_use_id"), Raw: encode(block)})
+			e := Event{Kind: EventTool, ID: textAt(block, "tool_use_id"), Raw: encode(block)}
+			e.Tool = api.ToolNews{State: api.ToolDone, Lines: outputLines(at(block, "content"))}
+			if failed, _ := at(block, "is_error").(bool); failed {
+				e.Tool.State = api.ToolFailed
+			}
+			events = append(events, e)
 		}
 	}
 	return events

@@ -12,12 +12,14 @@ package cases
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"os"
 	"slices"
 	"strings"
 
 	"github.com/agent-on-demand/aod/api"
+	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/capsule"
 )
 
@@ -36,6 +38,27 @@ func Compare(want capsule.Expect, got api.Record) []string {
 	}
 	for field, file := range want.Files {
 		lines = append(lines, compareFile(field, file, got.Files)...)
+	}
+	return lines
+}
+
+// CompareThat says which conditions of a test case aren't true of a run's output.
+func CompareThat(ctx context.Context, test capsule.Case, got api.Record) (lines []string) {
+	if got.Output == nil || len(test.Expect.That) == 0 { // that it failed is a difference already, or was expected
+		return nil
+	}
+	run, err := capsule.NewGraded(test.Input, got.Output)
+	if err != nil {
+		return []string{"that: " + fault.Public(err).Msg}
+	}
+	for _, condition := range test.Expect.That {
+		holds, err := run.Eval(ctx, capsule.Condition(condition))
+		switch {
+		case err != nil:
+			lines = append(lines, fmt.Sprintf("that: %s: %s", condition, fault.Public(err).Msg))
+		case holds != true:
+			lines = append(lines, fmt.Sprintf("that: %s: it is %v", condition, holds))
+		}
 	}
 	return lines
 }

@@ -312,6 +312,9 @@ func (r *Registry) readUpload(ctx context.Context, dir, name string, how Upload)
 		return nil, fault.Wrap(public.Kind, err, "the uploaded capsule %s has problems", name).
 			WithHint("fix what is listed and upload it again").WithFindings(public.Findings)
 	}
+	if err := api.CheckNotReserved(loaded.Name); err != nil {
+		return nil, err
+	}
 	if api.InTeam(how.Team, loaded.Name) != name {
 		return nil, fault.New(fault.Input, "the uploaded capsule calls itself %s, not %s", loaded.Name, name).
 			WithHint("upload it as %s, or set name: %s in its agent.yaml", loaded.Name, name)

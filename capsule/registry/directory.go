@@ -59,7 +59,7 @@ func (d *directory) look(ctx context.Context, r *Registry, name string) (reading
 	if d.last.isStill(d.path) {
 		return d.last, nil
 	}
-	d.last = d.read(r.home)
+	d.last = d.read(r)
 	d.report(r)
 	return d.last, nil
 }
@@ -75,7 +75,7 @@ func (r reading) isAnother(name, dir string) bool {
 	return r.content != nil && r.name != name && r.plate.settledBefore(r.began) && nameplate.fingerprint(dir) == r.plate
 }
 
-func (d *directory) read(h *home) reading {
+func (d *directory) read(r *Registry) reading {
 	now := reading{began: time.Now(), plate: nameplate.fingerprint(d.path)}
 	loaded, err := capsule.Load(d.path)
 	// A broken capsule's files are watched too, as far as they can be found.
@@ -86,7 +86,11 @@ func (d *directory) read(h *home) reading {
 		err = ferr
 	}
 	if err != nil {
-		now.name, now.problem = d.brokenName(h), fault.Public(err)
+		now.name, now.problem = d.brokenName(r.home), fault.Public(err)
+		return now
+	}
+	if err := api.CheckNotReserved(loaded.Name); err != nil && filepath.Dir(d.path) != r.bundled {
+		now.name, now.problem = filepath.Base(d.path), fault.Public(err)
 		return now
 	}
 	now.name, now.content = loaded.Name, files

@@ -26,6 +26,7 @@ const (
 type Options struct {
 	Home       string        // directory of the versions; made if it is missing
 	Sources    []string      // directories: each is a capsule or holds capsules
+	Bundled    string        // the directory of units whose names are reserved; "": there are none
 	MaxBytes   int64         // of an upload, unpacked; 0: DefaultMaxBytes
 	MaxEntries int           // of an upload; 0: DefaultMaxEntries
 	Settle     time.Duration // least time between two looks at a directory; 0: look at every call
@@ -44,6 +45,7 @@ type Options struct {
 type Registry struct {
 	home    *home
 	sources []string
+	bundled string // the last of the sources, or ""
 	limits  limits
 	settle  time.Duration
 	logger  *slog.Logger
@@ -76,15 +78,27 @@ func New(opts Options) (*Registry, error) {
 		r.change = func() int { return 0 }
 	}
 	for _, source := range opts.Sources {
-		path, err := sourceDir(source)
-		if err != nil {
+		if err := r.addSource(source); err != nil {
 			return nil, err
 		}
-		r.sources = append(r.sources, path)
+	}
+	if opts.Bundled != "" {
+		if err := r.addSource(opts.Bundled); err != nil {
+			return nil, err
+		}
+		r.bundled = r.sources[len(r.sources)-1]
 	}
 	var err error
 	r.home, err = openHome(opts.Home)
 	return r, err
+}
+
+func (r *Registry) addSource(source string) error {
+	path, err := sourceDir(source)
+	if err == nil {
+		r.sources = append(r.sources, path)
+	}
+	return err
 }
 
 func sourceDir(source string) (string, error) {

@@ -58,6 +58,21 @@ func (f *content) copyTo(dir string) error {
 	return u.makeLinks(nil)
 }
 
+// Unpack writes a tar of a unit's directory into a new directory, within the bounds of an upload: nothing in it leads
+// out. The errors are Input faults.
+func Unpack(dir string, from io.Reader) error {
+	most := limits{bytes: DefaultMaxBytes, entries: DefaultMaxEntries, name: maxNameBytes}
+	u, err := newUnpacker(dir, most)
+	if err != nil {
+		return err
+	}
+	defer u.root.Close()
+	if err := u.read(from); err != nil {
+		return err
+	}
+	return u.makeLinks(insideOf("", most))
+}
+
 func newUnpacker(dir string, most limits) (*unpacker, error) {
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		return nil, unwritable(err)

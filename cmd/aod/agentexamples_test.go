@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -37,9 +38,10 @@ func TestTheExamplesOfAgentsGiveTheSameEverywhere(t *testing.T) {
 	onlyLong(t, "AOD_EXAMPLES")
 	settings := "providers: {said: {kind: script, answers: answers.yaml}}\nmodels: {gpt-4o-mini: {use: [said/any]}}\n"
 	models := filepath.Join(t.TempDir(), "aod.yaml")
+	settings = strings.ReplaceAll(settings, "answers.yaml", filepath.Join(filepath.Dir(models), "answers.yaml"))
 	write(t, settings, models)
 	write(t, "{repeat: true, answers: [{text: In 1715.}]}\n", filepath.Dir(models), "answers.yaml")
-	s := newServer(t, "--config", models)
+	s, work := exampleServer(t, settings)
 	var callees []string
 	for _, e := range agentExamples {
 		if e.debian && os.Getenv("AOD_DEBIAN") == "" {
@@ -53,6 +55,7 @@ func TestTheExamplesOfAgentsGiveTheSameEverywhere(t *testing.T) {
 	}
 	addHand(s, callees...)
 	s.start()
+	work()
 	for _, e := range agentExamples {
 		t.Run(e.name, func(t *testing.T) {
 			dir := filepath.Join(s.units, e.name)

@@ -15,6 +15,7 @@ import (
 	"github.com/agent-on-demand/aod/cmd/aod/au"
 	"github.com/agent-on-demand/aod/cmd/aod/capsules"
 	"github.com/agent-on-demand/aod/cmd/aod/changes"
+	"github.com/agent-on-demand/aod/cmd/aod/chat"
 	"github.com/agent-on-demand/aod/cmd/aod/cli"
 	"github.com/agent-on-demand/aod/cmd/aod/complete"
 	"github.com/agent-on-demand/aod/cmd/aod/describe"
@@ -26,6 +27,7 @@ import (
 	"github.com/agent-on-demand/aod/cmd/aod/runcmd"
 	"github.com/agent-on-demand/aod/cmd/aod/runs"
 	"github.com/agent-on-demand/aod/cmd/aod/schedules"
+	"github.com/agent-on-demand/aod/cmd/aod/testcmd"
 	"github.com/agent-on-demand/aod/cmd/aod/ui"
 	"github.com/agent-on-demand/aod/cmd/aod/units"
 	"github.com/agent-on-demand/aod/cmd/aod/validate"
@@ -137,7 +139,7 @@ contract, each run in a fresh container without network, root or a writable syst
 func (a *app) commands() []*cobra.Command {
 	env := a.env
 	return []*cobra.Command{
-		capsules.InitCommand(env), capsules.BuildCommand(env), capsules.TestCommand(env), capsules.ShellCommand(env),
+		capsules.InitCommand(env), capsules.BuildCommand(env), testcmd.New(env), capsules.ShellCommand(env),
 		validate.Command(env), describe.Command(env), units.Command(env), schedules.Command(env),
 		webhooks.Command(env), workers.Command(env),
 		runcmd.Command(env), runcmd.RerunCommand(env),
@@ -146,7 +148,8 @@ func (a *app) commands() []*cobra.Command {
 		questions.Command(env), questions.AnswerCommand(env),
 		questions.ShortAnswerCommand(env, "approve"), questions.ShortAnswerCommand(env, "reject"),
 		changes.DiffCommand(env), changes.ApplyCommand(env),
-		au.Command(env), agents.Command(env), agents.CheckAgentCommand(env), flows.Command(env), models.Command(env),
+		au.Command(env), agents.Command(env), agents.CheckAgentCommand(env), flows.Command(env),
+		chat.Command(env, "chat", "aod chat"), models.Command(env),
 		mcp.Command(env, a.ownUnits),
 		a.serveCommand(), workCommand(a), doctor.Command(env), versionCommand(env),
 		admin.ConfigCommand(env), admin.PoolCommand(env), admin.PruneCommand(env), admin.BackupCommand(env),

@@ -21,7 +21,7 @@ import (
 // gives it, is in make examples, and that a server gives what a command gives, in serve.txtar.
 func TestTheExamplesGiveTheSameOnAServer(t *testing.T) {
 	onlyLong(t, "AOD_EXAMPLES")
-	s := newServer(t)
+	s, work := exampleServer(t, "")
 	examples, err := filepath.Abs("../../examples")
 	if err != nil {
 		t.Fatal(err)
@@ -31,6 +31,7 @@ func TestTheExamplesGiveTheSameOnAServer(t *testing.T) {
 		s.flags = append(s.flags, "--units", place)
 	}
 	s.start()
+	work()
 	alone(t)
 	t.Setenv("AOD_TOKEN", s.token)
 	t.Setenv("AOD_UNITS", strings.Join(places, string(filepath.ListSeparator)))
@@ -41,6 +42,23 @@ func TestTheExamplesGiveTheSameOnAServer(t *testing.T) {
 		}
 		for _, dir := range dirs {
 			sameOnAServer(t, s, filepath.Dir(dir))
+		}
+	}
+}
+
+// exampleServer returns a server with settings, and what has a worker join it where its sandboxes are to be at one.
+func exampleServer(t *testing.T, settings string) (s *server, work func()) {
+	t.Helper()
+	if os.Getenv("AOD_FAR") != "" {
+		settings += "local_sandboxes: false\n"
+	}
+	file := filepath.Join(t.TempDir(), "serve.yaml")
+	write(t, settings, file)
+	s = newServer(t, "--config", file)
+	return s, func() {
+		t.Helper()
+		if os.Getenv("AOD_FAR") != "" {
+			newFarProcess(t, s).start()
 		}
 	}
 }

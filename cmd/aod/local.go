@@ -17,6 +17,7 @@ import (
 	"github.com/agent-on-demand/aod/orchestrator/feature/artifacts"
 	"github.com/agent-on-demand/aod/orchestrator/feature/egresses"
 	"github.com/agent-on-demand/aod/orchestrator/feature/mcpsessions"
+	"github.com/agent-on-demand/aod/orchestrator/feature/memories"
 	"github.com/agent-on-demand/aod/orchestrator/feature/messages"
 	"github.com/agent-on-demand/aod/orchestrator/feature/models"
 	"github.com/agent-on-demand/aod/orchestrator/feature/pushes"
@@ -56,7 +57,7 @@ func featuresOver(o featureOptions) []feature.Feature {
 	told := pushes.NewFeature(o.pushes)
 	return []feature.Feature{
 		mcpsessions.New(o.mcpSessions), models.New(o.models), upstreams.New(o.upstreams), egresses.New(o.door),
-		artifacts.New(), messages.New(), told, schedules.New(nil),
+		artifacts.New(), messages.New(), memories.New(o.models.Transcript), told, schedules.New(nil),
 		webhooks.New(told),
 	}
 }
@@ -98,7 +99,7 @@ func openLocal(env *cli.Env, opts cli.LocalOptions, do func(*cli.Local) error) (
 		return err
 	}
 	if l.Runs, err = orchestrator.NewLocal(orchestrator.Options{
-		Home: env.Data, Kinds: l.Kinds,
+		Home: env.Data, Kinds: l.Kinds, Concurrency: opts.AtOnce,
 		Features: featuresOver(featureOptions{models: opts.Models, upstreams: upstreams, door: door}),
 		Mounts:   []capsuleapi.Mount{mcpMount(nil)},
 	}); err != nil {

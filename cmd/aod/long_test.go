@@ -20,7 +20,7 @@ import (
 var longTargets = map[string]string{
 	"AOD_KILLS": "kill", "AOD_TURNS": "kill", // of the server, and turns of each conversation
 	"AOD_CUTS": "cuts", "AOD_CUT": "cuts", // of the way to the engine, and seconds without it
-	"AOD_PARTITIONS": "partition", "AOD_PARTITION_RUNS": "partition", // rounds, and runs of each
+	"AOD_PARTITIONS": "partition", "AOD_PARTITION_RUNS": "partition", "AOD_FILE_MIB": "partition", // rounds, runs of each, a file
 	"AOD_MOMENTS": "powerloss", // at which the power fails
 	"AOD_FULL":    "disk", "AOD_ERRORS": "disk",
 	"AOD_LOAD": "long", "AOD_RUNS": "long", // at once, and in a backup

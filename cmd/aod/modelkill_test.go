@@ -102,15 +102,21 @@ func newThinker(t *testing.T, provider *slowProvider) *server {
 	s := newServer(t, "--concurrency", "2")
 	s.addCaller("thinker", thinkerScript)
 	write(t, "name: thinker\nmodel: small\nlimits: {timeout: 5m}\n", s.units, "thinker", "agent.yaml")
-	write(t, thinkerKey+"\n", s.data, "keys", "slow")
-	if err := os.Chmod(filepath.Join(s.data, "keys", "slow"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	write(t, fmt.Sprintf(`providers: {slow: {kind: compatible, base_url: %q, key: slow}}
-models: {small: {use: [slow/any], max_output: 50, price: {input: 1, output: 1}}}
-`, provider.URL), s.data, "server.yaml")
-	s.flags = append(s.flags, "--config", filepath.Join(s.data, "server.yaml"), "--secrets", filepath.Join(s.data, "keys"))
+	s.asksSmall(provider.URL, thinkerKey, "")
 	return s
+}
+
+// asksSmall has the server ask a provider for the model "small" by a key. more is the rest of its file.
+func (s *server) asksSmall(url, key, more string) {
+	s.t.Helper()
+	write(s.t, key+"\n", s.data, "keys", "own")
+	if err := os.Chmod(filepath.Join(s.data, "keys", "own"), 0o600); err != nil {
+		s.t.Fatal(err)
+	}
+	write(s.t, fmt.Sprintf(`providers: {own: {kind: compatible, base_url: %q, key: own}}
+models: {small: {use: [own/any], max_output: 50, price: {input: 1, output: 1}}}
+`, url)+more, s.data, "server.yaml")
+	s.flags = append(s.flags, "--config", filepath.Join(s.data, "server.yaml"), "--secrets", filepath.Join(s.data, "keys"))
 }
 
 func (s *server) isOver(id string) bool {

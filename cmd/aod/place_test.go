@@ -15,7 +15,7 @@ import (
 )
 
 // asking are the commands that ask the server that is named, or say themselves why they can't.
-var asking = strings.Fields(`agent/attach agent/run agent/sessions agent/sessions/close agent/show answer apply approve cancel config/reload describe diff flow/export flow/show flow/state
+var asking = strings.Fields(`agent/attach agent/run agent/sessions agent/sessions/close agent/show answer apply approve cancel chat config/reload describe diff flow/export flow/show flow/state
 	audit flow/stats flow/steps logs usage mcp mcp/call mcp/config mcp/run models pool prune ps questions reject rerun rm run runs say schedule/add schedule/apply schedule/history
 	schedule/list schedule/next schedule/pause schedule/resume schedule/rm schedule/run schedule/show ui units units/disable units/enable units/rm units/rollback units/versions webhook/add webhook/ls webhook/rm webhook/rotate webhook/test worker/add worker/drain worker/ls worker/rm worker/undrain whoami login logout`)
 

@@ -41,7 +41,10 @@ func policed(t *testing.T, file string) (service *orchestrator.Service, units st
 	if err != nil {
 		t.Fatalf("%v: %v", err, fault.Public(err).Findings)
 	}
-	opts := serviceOptions(newReloader(c, slog.New(slog.DiscardHandler)), home(c))
+	opts, err := serviceOptions(newReloader(c, slog.New(slog.DiscardHandler)), home(c))
+	if err != nil {
+		t.Fatal(err)
+	}
 	engine := enginetest.NewFake(nil)
 	engine.AddImage(runtime.Image{ID: "sha256:debian", Tags: []string{dockertest.Image}, Cmd: []string{"bash"}, OS: "linux", Arch: "amd64", SizeBytes: 100 << 20})
 	opts.Kinds = kindsOver(container.New(engine, containerOptions(c, secrets.Files{Dir: c.Secrets}, opts.Logger)), remote.New(remote.Options{Secrets: secrets.Files{Dir: c.Secrets}, Door: egress.New(egress.Options{})}))

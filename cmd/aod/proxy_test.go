@@ -170,7 +170,8 @@ func TestTheServerBehindCaddy(t *testing.T) {
 	p := newProxied(t)
 	_, port, _ := strings.Cut(p.front, ":")
 	site := fmt.Sprintf("https://%s:%s {\n\tbind 127.0.0.1\n\ttls %s %s\n", proxyName, port, p.pair.Cert, p.pair.Key)
-	write(t, "{\n\tadmin off\n\tauto_https off\n}\n"+p.config("Caddyfile", proxyName+" {\n", site), p.dir, "Caddyfile")
+	own := "{\n\tadmin off\n\tauto_https off\n\tservers {\n\t\tprotocols h1 h2\n\t}\n}\n" // its port's UDP half is taken
+	write(t, own+p.config("Caddyfile", proxyName+" {\n", site), p.dir, "Caddyfile")
 	p.behind(program, "run", "--config", filepath.Join(p.dir, "Caddyfile"), "--adapter", "caddyfile")
 	p.judge()
 }

@@ -143,7 +143,11 @@ func (a *app) withService(
 	}
 	settings := newReloader(c, logger)
 	settings.gateway = gw
-	opts, door := serviceOptions(settings, s.home), egress.New(egress.Options{Private: c.EgressExceptions()})
+	opts, err := serviceOptions(settings, s.home)
+	if err != nil {
+		return err
+	}
+	door := egress.New(egress.Options{Private: c.EgressExceptions()})
 	opts.Traces = s.traces
 	opts.Kinds = kindsOver(containers, remote.New(remote.Options{Logger: logger, Secrets: from.Secrets, Door: door}))
 	opts.Features = featuresOver(featureOptions{

@@ -14,6 +14,7 @@ import (
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/capsule/bundled"
 	"github.com/agent-on-demand/aod/cmd/aod/admin"
 	"github.com/agent-on-demand/aod/cmd/aod/cli"
 	"github.com/agent-on-demand/aod/cmd/aod/config"
@@ -47,9 +48,9 @@ import (
 	"github.com/agent-on-demand/aod/runtime"
 )
 
-func serviceOptions(settings *reloader, home string) orchestrator.Options {
+func serviceOptions(settings *reloader, home string) (opts orchestrator.Options, err error) {
 	c, logger := settings.config(), settings.logger
-	opts := orchestrator.Options{
+	opts = orchestrator.Options{
 		Home: home, Sources: c.Units, Logger: logger, Version: versionText(),
 		Concurrency: c.Concurrency, MemoryBytes: c.Memory, Queue: c.Queue, QueueWait: c.QueueWait,
 		Retries: c.Retries, RetryDelay: c.RetryDelay, MaxTimeout: c.MaxTimeout,
@@ -66,7 +67,10 @@ func serviceOptions(settings *reloader, home string) orchestrator.Options {
 	}
 	opts.Limits.ResultBytes = c.PayloadLimit
 	opts.Teams = teamsOf(settings.config, admin.NamedTokens(home))
-	return opts
+	if c.Code {
+		opts.Bundled, err = bundled.Dir(cli.Bundled(c.Data), c.Packages)
+	}
+	return opts, err
 }
 
 // settingsOfUnits are those of single units.

@@ -115,7 +115,8 @@ func newWalledAt(t *testing.T, data string, change func(*config.Config)) *walled
 	settings.read = func() (*config.Config, error) { return w.file, nil }
 	settings.gateway, err = gateway.New(c.Catalog(), gateway.Options{})
 	w.must(err)
-	opts := serviceOptions(settings, home(c))
+	opts, err := serviceOptions(settings, home(c))
+	w.must(err)
 	opts.Kinds = kindsOver(container.New(engine, container.Options{Logger: logger}), remote.New(remote.Options{Logger: logger}))
 	opts.Features = featuresOver(featureOptions{door: egress.New(egress.Options{}), pushes: pushesOf(c)})
 	w.service, err = orchestrator.NewService(opts)

@@ -51,6 +51,29 @@ func TestRunsGoOnAtWorkersWithAllThatTheyHave(t *testing.T) {
 	}
 }
 
+// JSON has more than one way to write a text: what a program gets and gives has the same bytes as at the server.
+func TestARunAtAWorkerHasTheBytesOfItsInputAndOutput(t *testing.T) {
+	f := fleetOf(t, "1m")
+	const text = `{"mark":"<b>&"}`
+	input := make(chan string, 1)
+	f.addJob("texts", "")
+	f.runs("texts", func(_ context.Context, box servicetest.Sandbox) int {
+		raw, _ := os.ReadFile(box.Path("/io/input.json"))
+		input <- strings.Join(strings.Fields(string(raw)), "")
+		_ = os.WriteFile(box.Path("/io/output.json"), []byte(text), 0o600)
+		return 0
+	})
+	f.start()
+	f.worker("big", 1)
+	record, err := f.submit(t.Context(), client.Submission{Unit: "texts", Input: []byte(text)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, out := <-input, f.await(record.ID).Output; got != text || string(out) != text {
+		t.Errorf("of %s the program got %s, and the run has %s", text, got, out)
+	}
+}
+
 func TestCallersAndCalleesAreOnDifferentWorkers(t *testing.T) {
 	f := newFleet(t, "1m")
 	f.worker("one", 1)
@@ -350,7 +373,7 @@ func TestAWorkerIsRemovedWhenItAccepts(t *testing.T) {
 func TestALargeFileIsCutAtManyPlaces(t *testing.T) {
 	f := newFleet(t, "1m")
 	w := f.worker("big", 1)
-	doc, content := filepath.Join(t.TempDir(), "large"), make([]byte, 24<<20)
+	doc, content := filepath.Join(t.TempDir(), "large"), make([]byte, number(t, "AOD_FILE_MIB", 24)<<20)
 	_, _ = rand.Read(content) // never fails
 	if err := os.WriteFile(doc, content, 0o600); err != nil {
 		t.Fatal(err)

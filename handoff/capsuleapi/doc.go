@@ -14,7 +14,8 @@
 // What a capsule sends is hostile. The package knows no rule of calls: those are the broker's.
 //
 // Handler.Close (handler.go) returns when no request of any protocol is under way. messages.get (messages.go) waits for
-// messages, ArtifactMount (artifact.go) shows files, asking.post (ask.go) asks people.
+// messages, ArtifactMount (artifact.go) shows files, MemoryMount (memory.go) keeps values, asking.post (ask.go) asks
+// people.
 //
 // Its Go API may change with every release: see docs/stability.md.
 package capsuleapi

@@ -87,10 +87,11 @@ func (s *storedAnswer) storeAhead(ctx context.Context, given *kept, rest *upstre
 	}
 }
 
-// replay is a cassette in the place of all providers.
+// replay is a cassette in the place of all providers, or before them.
 type replay struct {
 	player *cassette.Player // nil: there is none
 	asked  cassette.Request
+	before bool // what isn't in it providers are asked
 }
 
 func (r *replay) answer(_ context.Context, to *reply) (bool, error) {
@@ -100,6 +101,9 @@ func (r *replay) answer(_ context.Context, to *reply) (bool, error) {
 	a, err := r.player.Next(r.asked)
 	var miss *cassette.Miss
 	if errors.As(err, &miss) {
+		if r.before {
+			return false, nil
+		}
 		return false, refuse(http.StatusBadRequest, RuleReplay, "%s", miss).
 			hint("record the cassette anew, or send what was recorded").because(miss)
 	}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/agent-on-demand/aod/handoff/gateway/catalog"
+	"github.com/agent-on-demand/aod/handoff/gateway/live"
 	"github.com/agent-on-demand/aod/internal/secrets"
 	"github.com/agent-on-demand/aod/internal/wire/httpwire"
 )
@@ -27,7 +28,9 @@ type attempt struct {
 	header http.Header // of the request
 	server string      // the host that was asked; "" of a script
 	left   int         // who may still be asked, with this one
+	hears  Listener    // nil: nobody is told of the answer before the run is
 	begun  bool        // it is the answer, and no other is asked
+	heard  bool        // somebody hears it
 }
 
 func (a *attempt) name() string { return a.route.use.Provider }
@@ -44,7 +47,13 @@ func (a *attempt) open(ctx context.Context) (*upstream, *failure) {
 	if f != nil {
 		return nil, f
 	}
-	u := &upstream{key: key, meter: meter{dialect: a.q.dialect.name}}
+	u := &upstream{
+		key: key, meter: meter{dialect: a.q.dialect.name}, provider: a.name(), said: a.route.said,
+	}
+	if a.hears != nil {
+		u.ear, u.heard = a.hears.Listen(), live.NewWords(a.q.dialect.name)
+		a.heard = u.ear != nil
+	}
 	limits := a.route.timeouts.Over(catalog.Timeouts{FirstByte: a.opts.FirstByte, Silence: a.opts.Silence})
 	request, watch := httpwire.WatchSilence(ctx, a.patience(ctx, limits.FirstByte))
 	u.watch = watch
@@ -54,7 +63,7 @@ func (a *attempt) open(ctx context.Context) (*upstream, *failure) {
 	}
 	var sent atomic.Bool
 	traced := httptrace.WithClientTrace(request, &httptrace.ClientTrace{WroteHeaders: func() { sent.Store(true) }})
-	response, err := a.send(traced, key) //nolint:bodyclose // upstream.close does
+	response, err := a.send(traced, key, a.q.stream || u.ear != nil) //nolint:bodyclose // upstream.close does
 	if err != nil {
 		u.stop()
 		f := a.lost(ctx, request, err)
@@ -105,9 +114,9 @@ func (a *attempt) key() (secrets.Secret, *failure) {
 }
 
 // send makes the request. No redirect is followed.
-func (a *attempt) send(ctx context.Context, key secrets.Secret) (*http.Response, error) {
+func (a *attempt) send(ctx context.Context, key secrets.Secret, streams bool) (*http.Response, error) {
 	provider := a.route.provider
-	set := a.q.changes(a.route.use, provider)
+	set := a.q.changes(a.route.use, provider, streams)
 	body := a.q.edit(set, a.q.renamed(provider, set))
 	if s := a.route.script; s != nil {
 		return s.Answer(ctx, a.run, string(a.q.dialect.name), bytes.Join(body, nil))
@@ -123,6 +132,11 @@ func (a *attempt) send(ctx context.Context, key secrets.Secret) (*http.Response,
 		Body:    body.reader(),
 		GetBody: func() (io.ReadCloser, error) { return body.reader(), nil },
 	}).WithContext(ctx)
+	if a.route.said != nil {
+		for _, name := range ofDialects {
+			request.Header.Del(name)
+		}
+	}
 	authorise(request.Header, a.q.dialect.name, provider.Kind, key)
 	return a.opts.Transport.RoundTrip(request)
 }
@@ -142,10 +156,13 @@ func authorise(h http.Header, d catalog.Dialect, kind catalog.Kind, key secrets.
 	}
 }
 
+// ofDialects are the headers of a request that go on in its own dialect.
+var ofDialects = []string{"Anthropic-Version", "Anthropic-Beta", "Openai-Beta"}
+
 // forwarded are the headers of a request that a provider gets.
 func forwarded(from http.Header) http.Header {
 	h := http.Header{"Content-Type": {typeJSON}, "Accept-Encoding": {"identity"}, "User-Agent": {"aod"}}
-	for _, name := range []string{"Anthropic-Version", "Anthropic-Beta", "Openai-Beta"} {
+	for _, name := range ofDialects {
 		if value := from.Get(name); value != "" && len(value) <= 1024 {
 			h.Set(name, value)
 		}

@@ -14,7 +14,7 @@ type bill struct {
 	ledger Ledger // nil: nothing is counted
 	log    *slog.Logger
 	call   *Call
-	price  *catalog.Price
+	price  *catalog.Price // of the provider that is asked
 
 	worst ledger.Amount
 	hold  Hold // of the attempt under way; nil: nothing is set aside
@@ -48,9 +48,7 @@ const settleTime = 10 * time.Second
 // settle counts what a request has spent, in place of what was set aside. Without anything
 // set aside it only adds up.
 func (b *bill) settle(ctx context.Context, spent Spent) {
-	b.spent.Usage = spent.Usage
-	b.spent.Amount = b.spent.Amount.Plus(spent.Amount)
-	b.spent.Estimated = b.spent.Estimated || spent.Estimated
+	b.addUp(spent)
 	if b.hold == nil {
 		return
 	}
@@ -61,6 +59,12 @@ func (b *bill) settle(ctx context.Context, spent Spent) {
 	if err := hold.Settle(ctx, *b.call, spent); err != nil {
 		b.log.Error("model call not settled", "run", b.call.Run, "model", b.call.Model, "error", err)
 	}
+}
+
+func (b *bill) addUp(spent Spent) {
+	b.spent.Usage = spent.Usage
+	b.spent.Amount = b.spent.Amount.Plus(spent.Amount)
+	b.spent.Estimated = b.spent.Estimated || spent.Estimated
 }
 
 // charge is what an answer took: by the provider's usage, also where that is over the bound, or

@@ -52,8 +52,9 @@ func (c *call) prepare(ctx context.Context, header http.Header, body []byte) (er
 		return err
 	}
 	c.meta.MaxTokens = c.q.cap
+	c.target.order(c.q)
 	c.header = forwarded(header)
-	if _, limited := c.session.limited(); limited && c.target.model.Price == nil {
+	if _, limited := c.session.limited(); limited && !c.target.isPriced() {
 		return refuse(http.StatusPaymentRequired, RulePrice,
 			"a budget of cost holds for this run, and nobody knows what the model %s costs", c.q.model).
 			hint("add models.%s.price to the server's file", c.q.model)
@@ -64,12 +65,16 @@ func (c *call) prepare(ctx context.Context, header http.Header, body []byte) (er
 // answer answers a request that may be asked.
 func (c *call) answer(ctx context.Context) error {
 	s := c.session
+	limited, _ := s.limited()
+	free, err := c.target.translate(ctx, c.q, limited)
+	if err != nil {
+		return err
+	}
+	defer free()
 	asked := cassette.Request{Dialect: string(c.dialect.name), Model: c.q.model, Stream: c.q.stream, Body: c.q.body}
 	stored := &storedAnswer{answers: s.Answers, key: c.meta.Key, digest: c.meta.Digest}
 	c.reply.kept.wanted = s.Content || s.Record != nil || s.Cache != nil || c.meta.Key != ""
-	c.bill = bill{
-		ledger: s.Ledger, log: c.gw.opts.Logger, call: &c.meta, price: c.target.model.Price,
-	}
+	c.bill = bill{ledger: s.Ledger, log: c.gw.opts.Logger, call: &c.meta}
 	c.providers = providers{
 		gw: c.gw, session: s, q: c.q, asked: asked, target: &c.target, header: c.header, meta: &c.meta,
 		bill: &c.bill, stored: stored,
@@ -77,6 +82,7 @@ func (c *call) answer(ctx context.Context) error {
 	return answerFirst(ctx, &c.reply,
 		stored,
 		&replay{player: s.Replay, asked: asked},
+		&replay{player: s.Resume, asked: asked, before: true},
 		&cachedAnswer{answers: s.Cache, asked: asked, digest: c.meta.Digest},
 		&c.providers, // or the script in the place of one
 	)
@@ -108,8 +114,8 @@ func (c *call) tell() {
 	}
 	r, p := &c.reply, &c.providers
 	e := Exchange{
-		Call: c.meta, Source: r.source, Status: r.status, Spent: c.bill.spent, Attempts: p.attempts, Started: r.started,
-		About: p.about, Server: p.server, First: r.first, Took: time.Since(r.started),
+		Call: c.meta, Source: r.source, Status: r.status, Spent: c.bill.spent, Attempts: p.attempts, Raced: p.raced,
+		Started: r.started, About: p.about, Server: p.server, First: r.first, Took: time.Since(r.started),
 	}
 	if c.refusal != nil {
 		e.Rule = c.refusal.Rule

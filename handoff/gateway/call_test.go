@@ -160,7 +160,7 @@ func TestWhatIsRefusedBeforeAnythingGoesOut(t *testing.T) {
 		"a model that is none":   {chatPath, `{"model":7}`, 400, RuleModel, nil},
 		"an unknown model":       {chatPath, `{"model":"n"}`, 404, RuleModel, nil},
 		"a model of others":      {chatPath, `{"model":"m"}`, 403, RuleModel, func(b *bench) { b.session.Models = nil }},
-		"a foreign dialect":      {"/v1/messages", bodies["/messages"], 400, RuleDialect, func(b *bench) { b.speak(catalog.Chat) }},
+		"a foreign dialect":      {"/v1/messages", bodies["/messages"], 400, RuleDialect, func(b *bench) { b.speak(catalog.Embeddings) }},
 		"no bound":               {chatPath, `{"model":"m","max_tokens":0}`, 400, RuleRequest, nil},
 		"a bound below zero":     {chatPath, `{"model":"m","max_tokens":-1}`, 400, RuleRequest, nil},
 		"a bound as a text":      {chatPath, `{"model":"m","max_tokens":"9"}`, 400, RuleRequest, nil},
@@ -225,7 +225,7 @@ func TestModelsAreThoseThatTheRunMayAsk(t *testing.T) {
 	b := newBench(t, "")
 	b.catalog.Models["other"] = b.catalog.Models["m"]
 	seeing := b.catalog.Models["m"]
-	seeing.Images = true
+	seeing.Images, seeing.Context = new(true), 128_000
 	b.catalog.Models["m"] = seeing
 	b.session.Models = []string{"m", "gone"}
 	b.serve()
@@ -237,13 +237,14 @@ func TestModelsAreThoseThatTheRunMayAsk(t *testing.T) {
 					Dialects  []string
 					MaxOutput int64 `json:"max_output"`
 					Images    bool
+					Context   int64
 					Price     map[string]float64
 				}
 			}
 		}
 		a := b.ask("GET", prefix+"/models", "")
 		must(t, json.Unmarshal([]byte(a.body), &list))
-		if len(list.Data) != 1 || list.Data[0].ID != "m" || len(list.Data[0].AOD.Dialects) != 4 || list.Data[0].AOD.MaxOutput != 100 || list.Data[0].AOD.Price["cached"] != 0.5 || !list.Data[0].AOD.Images {
+		if len(list.Data) != 1 || list.Data[0].ID != "m" || len(list.Data[0].AOD.Dialects) != 4 || list.Data[0].AOD.MaxOutput != 100 || list.Data[0].AOD.Price["cached"] != 0.5 || !list.Data[0].AOD.Images || list.Data[0].AOD.Context != 128_000 {
 			t.Errorf("%s", a.body)
 		}
 		if a := b.ask("GET", prefix+"/models/m", ""); a.status != 200 || !strings.HasPrefix(a.body, `{"aod":`) {

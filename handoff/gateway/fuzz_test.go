@@ -91,7 +91,7 @@ func FuzzBody(f *testing.F) {
 			if err != nil || q.seal("m", m, false) != nil || q.bound(100) != nil {
 				continue
 			}
-			set := q.changes(m.Use[0], catalog.Provider{Kind: catalog.Compatible})
+			set := q.changes(m.Use[0], catalog.Provider{Kind: catalog.Compatible}, q.stream)
 			checkEdited(t, q, bytes.Join(q.edit(set, nil), nil), set)
 			input, _ := q.inputBound(catalog.Anthropic, 0)
 			if worst := worst(input, q.output(), m.Price); worst.Tokens < 0 || worst.Cost < 0 || worst == (ledger.Amount{}) {

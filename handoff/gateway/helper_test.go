@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -188,7 +189,14 @@ type entry struct {
 	hold  *ledger.Hold
 }
 
-func (b *books) Reserve(ctx context.Context, _ Call, worst ledger.Amount) (Hold, error) {
+func (b *books) Reserve(ctx context.Context, c Call, worst ledger.Amount) (Hold, error) {
+	if c.Beside {
+		h := b.tree.TryReserve(worst, b.id)
+		if h == nil {
+			return nil, errors.New("no room now")
+		}
+		return entry{b, h}, nil
+	}
 	h, err := b.tree.Reserve(ctx, worst, b.id)
 	if err != nil {
 		return nil, err

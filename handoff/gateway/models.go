@@ -44,7 +44,14 @@ func (h *handler) getModels(w http.ResponseWriter, r *http.Request, name string)
 
 // describe is a model in the shape of OpenAI's list, with what is ours beside it.
 func describe(known *catalog.Catalog, name string, m catalog.Model) map[string]any {
-	ours := map[string]any{"dialects": known.Dialects(m), "max_output": m.OutputCap(), "images": m.Images}
+	l := known.Limits(m)
+	ours := map[string]any{"dialects": known.Dialects(m), "max_output": l.MaxOutput, "images": *l.Images}
+	if l.Context > 0 {
+		ours["context"] = l.Context
+	}
+	if others := translatedDialects(known, m); len(others) > 0 {
+		ours["translated"] = others
+	}
 	if p := m.Price; p != nil {
 		ours["price"] = map[string]any{
 			"input": price(p.Input), "cached": price(p.Cached),
@@ -91,12 +98,19 @@ func (g *Gateway) Models() []api.Model {
 	list := make([]api.Model, 0, len(known.Models))
 	for _, name := range slices.Sorted(maps.Keys(known.Models)) {
 		m := known.Models[name]
-		told := api.Model{Name: name, MaxOutput: m.OutputCap(), Problem: g.problem(known, m)}
+		l := known.Limits(m)
+		told := api.Model{
+			Name: name, Order: string(m.Order), Context: l.Context, MaxOutput: l.MaxOutput, Images: *l.Images,
+			Problem: g.problem(known, m),
+		}
 		for _, d := range known.Dialects(m) {
 			told.Dialects = append(told.Dialects, string(d))
 		}
+		for _, d := range translatedDialects(known, m) {
+			told.Translated = append(told.Translated, string(d))
+		}
 		for _, use := range m.Use {
-			told.Use = append(told.Use, use.Provider+"/"+use.Model)
+			told.Use = append(told.Use, use.String())
 		}
 		if p := m.Price; p != nil {
 			told.Price = &api.Price{

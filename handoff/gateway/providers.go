@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/agent-on-demand/aod/handoff/gateway/cassette"
+	"github.com/agent-on-demand/aod/handoff/gateway/catalog"
 	"github.com/agent-on-demand/aod/internal/pause"
 	"github.com/agent-on-demand/aod/internal/wire/httpwire"
 )
@@ -31,6 +32,7 @@ type providers struct {
 	stored  *storedAnswer
 
 	attempts int
+	raced    string // who lost a race
 	about    About
 	server   string // the host of the latest one
 }
@@ -93,6 +95,9 @@ func (p *providers) ask(ctx context.Context, to *reply) (up *upstream, err error
 		return nil, err
 	}
 	guess := p.q.guess()
+	if p.races() {
+		guess *= racers
+	}
 	leave, err := p.gw.gate("model "+p.q.model).enter(ctx, p.session.Run, guess)
 	if err != nil {
 		return nil, err
@@ -115,33 +120,49 @@ func (p *providers) ask(ctx context.Context, to *reply) (up *upstream, err error
 	return up, nil
 }
 
-// first asks one provider after the other, each up to three times, until one answers.
+// first asks the providers until one answers: one after the other, in a race the first two at once.
 func (p *providers) first(ctx context.Context) (*upstream, error) {
+	routes := p.target.routes
 	var last *failure
-	for i, r := range p.target.routes {
-		left := len(p.target.routes) - i
-		until := share(ctx, left)
-		for n := range attemptsEach {
-			if n > 0 {
-				if err := p.backOff(ctx, n); err != nil {
-					return nil, err
-				}
-			}
-			up, f := p.try(ctx, r, left)
-			if f == nil {
-				return up, nil
-			}
-			last = f
-			p.settleFailed(ctx, f)
-			if f.next == nobody {
-				return nil, f.refusal
-			}
-			if f.next == another || !until.IsZero() && time.Until(until) <= f.after {
-				break
-			}
+	if p.races() {
+		up, f, raced := p.race(ctx)
+		if up != nil {
+			return up, nil
+		}
+		if last = f; raced {
+			routes = routes[racers:]
+		}
+	}
+	for i, r := range routes {
+		if last != nil && last.next == nobody {
+			break
+		}
+		var up *upstream
+		if up, last = p.askOne(ctx, r, len(routes)-i); last == nil {
+			return up, nil
 		}
 	}
 	return nil, last.refusal
+}
+
+// askOne asks a provider up to three times, while as many may still be asked.
+func (p *providers) askOne(ctx context.Context, r route, left int) (up *upstream, last *failure) {
+	until := share(ctx, left)
+	for n := range attemptsEach {
+		if n > 0 {
+			if err := p.backOff(ctx, n); err != nil {
+				return nil, &failure{refusal: refusalOf(err), next: nobody}
+			}
+		}
+		if up, last = p.try(ctx, r, left); last == nil {
+			return up, nil
+		}
+		p.settleFailed(ctx, last)
+		if last.next != same || !until.IsZero() && time.Until(until) <= last.after {
+			break
+		}
+	}
+	return nil, last
 }
 
 // share is when a provider isn't asked again, so that as many may still be asked before the run's time is over: zero
@@ -173,9 +194,14 @@ func (p *providers) backOff(ctx context.Context, n int) error {
 	return pause.For(ctx, base/2+rand.N(base)) //nolint:gosec // it spreads requests, and guards nothing
 }
 
+// goTo has the call be one of a provider.
+func (p *providers) goTo(r route) {
+	p.meta.Provider, p.meta.Upstream, p.bill.price = r.use.Provider, r.use.Model, r.price
+}
+
 // try makes one attempt at one provider, when it is its turn there, while as many may still be asked.
 func (p *providers) try(ctx context.Context, r route, left int) (*upstream, *failure) {
-	p.meta.Provider, p.meta.Upstream = r.use.Provider, r.use.Model
+	p.goTo(r)
 	if err := p.bill.reserve(ctx); err != nil {
 		return nil, &failure{refusal: refusalOf(err), next: nobody}
 	}
@@ -185,8 +211,15 @@ func (p *providers) try(ctx context.Context, r route, left int) (*upstream, *fai
 		return nil, &failure{refusal: refusalOf(err), next: nobody}
 	}
 	p.attempts++
-	a := &attempt{opts: &p.gw.opts, run: p.session.Run, route: r, q: p.q, header: p.header, left: left}
+	a := &attempt{
+		opts: &p.gw.opts, run: p.session.Run, route: r, q: r.request(p.q), header: p.header, left: left,
+		hears: p.listener(r),
+	}
 	up, f := a.open(ctx)
+	if f != nil && a.heard && !p.q.stream && f.next == nobody && !f.billed && ctx.Err() == nil {
+		a.hears = nil // it may refuse streams alone
+		up, f = a.open(ctx)
+	}
 	p.server = cmp.Or(a.server, p.server)
 	if f != nil {
 		leave(0)
@@ -197,6 +230,15 @@ func (p *providers) try(ctx context.Context, r route, left int) (*upstream, *fai
 	}
 	up.leave = func() { leave(0) }
 	return up, nil
+}
+
+// listener is told of the answer of a provider as it comes. One that can't count a stream isn't asked for one, and of
+// two that race nobody knows yet whose answer it is.
+func (p *providers) listener(r route) Listener {
+	if p.q.dialect.name == catalog.Embeddings || !p.q.stream && r.provider.NoUsage || p.races() {
+		return nil
+	}
+	return p.session.Listener
 }
 
 // relay passes the events of a stream on as they came, up to the last one, which is held.
@@ -220,14 +262,13 @@ func (p *providers) relay(ctx context.Context, u *upstream, to *reply) error {
 			}
 		}
 		var err error
-		raw, err = u.events.next()
+		raw, kind, err = u.next()
 		if errors.Is(err, io.EOF) && u.meter.ended {
 			return nil
 		}
 		if err != nil {
 			return p.endedEarly(ctx, u, err)
 		}
-		kind = u.meter.event(raw)
 	}
 }
 
@@ -251,18 +292,22 @@ func (p *providers) endedEarly(ctx context.Context, u *upstream, err error) erro
 		refusal = refuse(http.StatusGatewayTimeout, RuleSilent, "the provider %s fell silent", p.meta.Provider).
 			hint("ask again").because(httpwire.ErrSilent)
 	}
+	_ = errors.As(err, &refusal) // it can't be translated
 	return p.cutOff(ctx, u, refusal)
 }
 
 // failedLate passes a provider's own error on, which ends a stream that has begun.
 func (p *providers) failedLate(ctx context.Context, u *upstream, raw []byte, to *reply) error {
+	f := failed502(nobody, RuleProvider, "the provider %s ends its answer with an error", p.meta.Provider).
+		hint("ask again")
+	if u.said != nil {
+		return p.cutOff(ctx, u, f.says(u.words(eventData(raw))).refusal)
+	}
 	if err := to.write(raw); err != nil {
 		return p.hungUp(ctx, err)
 	}
-	refusal := refuse(http.StatusBadGateway, RuleProvider, "the provider %s ends its answer with an error",
-		p.meta.Provider).hint("ask again")
-	refusal.told = true
-	return p.cutOff(ctx, u, refusal)
+	f.refusal.told = true
+	return p.cutOff(ctx, u, f.refusal)
 }
 
 // cutOff charges for an answer without its end: by the usage, if it came before.

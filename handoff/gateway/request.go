@@ -162,8 +162,8 @@ func (q *request) field(name string) []byte {
 	return nil
 }
 
-// changes are the fields that a provider gets another value of.
-func (q *request) changes(use catalog.Use, p catalog.Provider) map[string][]byte {
+// changes are the fields that a provider gets another value of. streams says that it is asked for a stream.
+func (q *request) changes(use catalog.Use, p catalog.Provider, streams bool) map[string][]byte {
 	model, _ := strictjson.Encode(use.Model) // a text can be written
 	set := map[string][]byte{"model": model}
 	most := strconv.AppendInt(nil, q.cap, 10)
@@ -178,7 +178,10 @@ func (q *request) changes(use catalog.Use, p catalog.Provider) map[string][]byte
 	if q.dialect.name == catalog.Responses {
 		set["store"] = []byte("false")
 	}
-	if q.countsStream(p) {
+	if streams && !q.stream {
+		set["stream"] = []byte("true")
+	}
+	if streams && q.countsStream(p) {
 		set["stream_options"] = withUsage(q.field("stream_options"))
 	}
 	return set
@@ -186,7 +189,7 @@ func (q *request) changes(use catalog.Use, p catalog.Provider) map[string][]byte
 
 // countsStream reports whether a provider has to be asked for the usage of a stream.
 func (q *request) countsStream(p catalog.Provider) bool {
-	return q.dialect.name == catalog.Chat && q.stream && !p.NoUsage && !q.wantsUsage()
+	return q.dialect.name == catalog.Chat && !p.NoUsage && !q.wantsUsage()
 }
 
 // wantsUsage reports whether the request itself asks for the usage of a stream.

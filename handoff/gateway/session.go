@@ -7,6 +7,7 @@ import (
 	"github.com/agent-on-demand/aod/handoff/gateway/cassette"
 	"github.com/agent-on-demand/aod/handoff/gateway/catalog"
 	"github.com/agent-on-demand/aod/handoff/gateway/ledger"
+	"github.com/agent-on-demand/aod/handoff/gateway/live"
 	"github.com/agent-on-demand/aod/handoff/gateway/script"
 )
 
@@ -26,12 +27,14 @@ type Session struct {
 	Ledger   Ledger   // nil: nothing is counted
 	Recorder Recorder // nil: nothing is told
 	Content  bool     // that the recorder gets requests and answers, not only figures
+	Listener Listener // nil: nobody is told what a model says before it has said all
 	Turn     Turn     // nil: the run has no slot to give
 	Answers  Answers  // by Idempotency-Key; nil: remembered by the handler, up to a bound
 	Cache    Answers  // by the key of a cassette; nil: none
 
 	Script *script.Script     // answers instead of every provider; nil: they do
 	Replay *cassette.Player   // answers without a provider, and fails where it has none
+	Resume *cassette.Player   // answers without a provider what it has; nil: nothing
 	Record *cassette.Recorder // is told each answer of a provider
 }
 
@@ -56,6 +59,7 @@ type Call struct {
 	Stream    bool
 	MaxTokens int64 // the cap of the answer
 	Again     bool  // an earlier attempt of it was charged for
+	Beside    bool  // another attempt of it is under way
 }
 
 // Usage is what a provider counts, in tokens.
@@ -77,8 +81,8 @@ type Spent struct {
 // Ledger holds the budgets of the run and of all runs above it.
 type Ledger interface {
 	// Reserve sets the worst that a request can cost aside, and stores that, before it is
-	// forwarded. It waits for what has no room until others have settled. An error is a
-	// *ledger.Excess, a *Refusal or the cause of ctx's end; any other one is ours.
+	// forwarded. It waits for what has no room until others have settled, but for a call with
+	// Beside. An error is a *ledger.Excess, a *Refusal or the cause of ctx's end; any other one is ours.
 	Reserve(ctx context.Context, c Call, worst ledger.Amount) (Hold, error)
 }
 
@@ -100,6 +104,19 @@ type Turn interface {
 // Recorder is told of each call when it is over, also of refused ones. It may be called at
 // the same time, and must not be slow.
 type Recorder interface{ Record(e Exchange) }
+
+// Listener is told what a model says while it does.
+type Listener interface {
+	// Listen is called when a provider is asked; nil: nobody wants to hear this answer. Where somebody does, a
+	// provider is asked for a stream, also if the run gets a plain answer.
+	Listen() Ear
+}
+
+// Ear hears one answer of a provider, which may break off and be asked for anew. It must not be slow.
+type Ear interface {
+	Hear(said live.Piece)
+	Close() // there is no more
+}
 
 // Answers keep answers by a key.
 type Answers interface {
@@ -129,6 +146,7 @@ type Exchange struct {
 	About    About
 	Server   string // the host of the provider; "" for a script, and where none was asked
 	Attempts int    // at providers
+	Raced    string // the provider that was asked at the same time, and lost; "": there was none
 	Started  time.Time
 	First    time.Duration // until the first content; 0 where there was none
 	Took     time.Duration

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/handoff/gateway/live"
+	"github.com/agent-on-demand/aod/handoff/gateway/translate"
 	"github.com/agent-on-demand/aod/internal/bytegate"
 	"github.com/agent-on-demand/aod/internal/lazyregexp"
 	"github.com/agent-on-demand/aod/internal/secrets"
@@ -37,6 +39,12 @@ type upstream struct {
 	head   []byte       // what came before its first real event
 	held   []byte       // the event that is to be passed on next
 	kind   what         // of that one
+	ear    Ear          // nil: nobody hears it before the run does
+	heard  *live.Words  // for the ear
+
+	provider string
+	said     *translated       // how it was asked in another dialect; nil: it wasn't
+	stream   *translate.Stream // back into the asker's
 
 	source io.ReadCloser
 	watch  *httpwire.Silence
@@ -50,6 +58,21 @@ func (u *upstream) stop() {
 		u.whole.Stop()
 	}
 	u.watch.Stop(nil)
+	if u.ear != nil {
+		u.ear.Close()
+	}
+}
+
+// event reads an event of a stream, and has the ear hear what it says.
+func (u *upstream) event(raw []byte) what {
+	kind := u.meter.event(raw)
+	if u.ear == nil || kind != content || u.quotesKey(raw) {
+		return kind
+	}
+	for _, piece := range u.heard.Next(eventData(raw)) {
+		u.ear.Hear(piece)
+	}
+	return kind
 }
 
 func (u *upstream) close() {
@@ -82,6 +105,8 @@ func (a *attempt) begin(request context.Context, u *upstream, from io.Reader) *f
 			hint("whoever runs this server can check the provider's base_url").bill()
 	case u.media == typeJSON:
 		return a.readPlain(request, u, from)
+	case !a.q.stream:
+		return a.gather(request, u, from)
 	}
 	return a.readHead(request, u, from)
 }
@@ -107,11 +132,8 @@ func (a *attempt) readPlain(request context.Context, u *upstream, from io.Reader
 		}
 		body = append(body, rest...)
 	}
-	switch {
-	case fault.Is(err, fault.Unavailable):
-		return &failure{refusal: refusalOf(err), next: nobody, billed: true}
-	case err != nil:
-		return a.broken(request, err)
+	if err != nil {
+		return a.unread(request, err)
 	}
 	if u.quotesKey(body) {
 		return quotedKey(a.name())
@@ -122,30 +144,86 @@ func (a *attempt) readPlain(request context.Context, u *upstream, from io.Reader
 	}
 	u.body = body
 	u.meter.plain(body)
-	if problemIn(body) != nil || !u.meter.isAnswer(body) {
-		return withNext(a.failedWithin(u, body), another).counted(&u.meter)
+	return a.checkPlain(u)
+}
+
+// unread is the failure of an answer that couldn't be read to its end.
+func (a *attempt) unread(request context.Context, err error) *failure {
+	if fault.Is(err, fault.Unavailable) { // memory
+		return &failure{refusal: refusalOf(err), next: nobody, billed: true}
 	}
-	return nil
+	return a.broken(request, err)
+}
+
+// checkPlain finds the failure of a plain answer that is none.
+func (a *attempt) checkPlain(u *upstream) *failure {
+	if problemIn(u.body) != nil || !u.meter.isAnswer(u.body) {
+		return withNext(a.failedWithin(u, u.body), another).counted(&u.meter)
+	}
+	return a.answerBack(u)
 }
 
 func (a *attempt) readHead(request context.Context, u *upstream, from io.Reader) *failure {
 	u.events = newEventReader(from)
+	if u.said != nil {
+		u.stream = u.said.to.Stream()
+	}
 	for {
-		raw, err := u.events.next()
+		raw, kind, err := u.next()
+		var untold *Refusal
+		if errors.As(err, &untold) {
+			return (&failure{refusal: untold, next: another, billed: true}).counted(&u.meter)
+		}
 		if err != nil || len(u.head) > maxEvent {
 			return a.broken(request, errors.Join(err, errors.New("nothing came before")))
 		}
-		switch kind := u.meter.event(raw); {
-		case u.quotesKey(raw):
-			return quotedKey(a.name())
-		case kind == failed:
-			return a.failedWithin(u, bytes.Clone(eventData(raw))).counted(&u.meter)
-		case kind > opening:
+		if f := a.judge(u, raw, kind); f != nil {
+			return f
+		}
+		if kind > opening {
 			u.held, u.kind = raw, kind
 			return nil
 		}
 		u.head = append(u.head, raw...)
 	}
+}
+
+// judge reads an event of an answer of which the run has nothing yet.
+func (a *attempt) judge(u *upstream, raw []byte, kind what) *failure {
+	switch {
+	case u.quotesKey(raw):
+		return quotedKey(a.name())
+	case kind == failed:
+		return a.failedWithin(u, bytes.Clone(eventData(raw))).counted(&u.meter)
+	}
+	return nil
+}
+
+// gather makes a plain answer of a stream that was asked for because somebody hears it.
+func (a *attempt) gather(request context.Context, u *upstream, from io.Reader) *failure {
+	events, answer := newEventReader(from), live.NewAnswer(a.q.dialect.name)
+	for kind := nothing; kind != terminal; {
+		raw, err := events.next()
+		if errors.Is(err, io.EOF) && u.meter.ended {
+			break
+		}
+		if err == nil && answer.Size() > smallAnswer && u.extra == nil {
+			u.extra, err = bytegate.Hold(request, maxBody)
+		}
+		if err == nil && answer.Size() > maxBody {
+			err = errors.New("the answer is larger than 32 MiB")
+		}
+		if err != nil {
+			return a.unread(request, err)
+		}
+		kind = u.event(raw)
+		if f := a.judge(u, raw, kind); f != nil {
+			return f
+		}
+		answer.Add(eventData(raw))
+	}
+	u.media, u.body = typeJSON, answer.Body()
+	return a.checkPlain(u)
 }
 
 // refused is the failure of an answer with another status.
@@ -164,7 +242,7 @@ func (a *attempt) refused(u *upstream, from io.Reader) *failure {
 	if u.quotesKey(body) || strictjson.Check(body, strictjson.Rules{Ambiguous: true, Unbounded: true}) != nil {
 		body = nil
 	}
-	return refusedWith(u.status, a.name(), body)
+	return a.refusedWith(u, u.status, body)
 }
 
 // failedWithin is the failure of an answer of the status 200 that is an error: all of it, or a stream's
@@ -190,7 +268,7 @@ func (a *attempt) failedWithin(u *upstream, data []byte) *failure {
 		} else if !isNull(member(data, "response", "error")) { // which no client looks for in an answer
 			data = slices.Concat([]byte(`{"error":`), problem, []byte(`}`))
 		}
-		return refusedWith(http.StatusBadRequest, a.name(), data)
+		return a.refusedWith(u, http.StatusBadRequest, data)
 	case isNull(problem):
 		f = failed502(same, RuleProvider, "the provider %s gives an answer with nothing in it", a.name()).
 			hint("ask again")

@@ -16,12 +16,12 @@ func TestBaseContext(t *testing.T) {
 	t.Run("holds the Dockerfile and the Python package, and nothing else", func(t *testing.T) {
 		want := []string{
 			"Dockerfile", "aod/__init__.py", "aod/address.py", "aod/again.py", "aod/api.py", "aod/bridge.py",
-			"aod/calls.py", "aod/contract.py", "aod/dialects.py", "aod/errors.py", "aod/files.py", "aod/flow.py",
+			"aod/calls.py", "aod/code.py", "aod/codechild.py", "aod/contract.py", "aod/dialects.py", "aod/errors.py", "aod/files.py", "aod/flow.py",
 			"aod/flowfile.py", "aod/flownodes.py", "aod/flowpicture.py", "aod/flowscope.py", "aod/flowunits.py",
 			"aod/flowwalk.py", "aod/formats.py", "aod/invocation.py", "aod/judge.py", "aod/judged.py", "aod/loop.py",
-			"aod/mcpchild.py", "aod/mcpclient.py", "aod/mcphttp.py", "aod/mcplines.py", "aod/model.py",
+			"aod/mcpchild.py", "aod/mcpclient.py", "aod/mcphttp.py", "aod/mcplines.py", "aod/memory.py", "aod/model.py",
 			"aod/outgoing.py", "aod/paths.py", "aod/patterns.py", "aod/people.py", "aod/result.py", "aod/schema.py",
-			"aod/served.py", "aod/servers.py", "aod/settings.py", "aod/thoughts.py", "aod/told.py", "aod/toolbox.py", "aod/tools.py",
+			"aod/served.py", "aod/servers.py", "aod/settings.py", "aod/skills.py", "aod/thoughts.py", "aod/told.py", "aod/toolbox.py", "aod/tools.py",
 			"aod/watch.py",
 		}
 		if diff := cmp.Diff(want, names(t, writeContext(t))); diff != "" {

@@ -11,9 +11,9 @@
 // The packages below it are the features. It must not know any of them, nor how runs are led.
 //
 // Further interfaces of a Feature: Initializer (the journal, what starts runs), Restorer (more is stored than the
-// record has), Runner (work beside the runs), Sweeper (files of no run), Reporter (what goes on with a unit), Bounder
-// (what is left to teams), Placer (runs at other machines), and Collectors for metrics. Why:
-// docs/adr/0010-features-are-a-seam.md.
+// record has), Rewinder (where runs can begin again; a Part that takes over is an Heir), Runner (work beside the runs),
+// Sweeper (files of no run), Reporter (what goes on with a unit), Bounder (what is left to teams), Placer (runs at
+// other machines), and Collectors for metrics. Why: docs/adr/0010-features-are-a-seam.md.
 //
 // Its Go API may change with every release: see docs/stability.md.
 package feature
@@ -22,6 +22,7 @@ import (
 	"context"
 	"log/slog"
 	"os"
+	"time"
 
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/capsule/unit"
@@ -108,6 +109,20 @@ func (Indifferent) Close() {}
 type Initializer interface {
 	// Init is called once, before the first run is led. Its error is a fault.
 	Init(Process) error
+}
+
+// Rewinder is a Feature that knows the turns of runs.
+type Rewinder interface {
+	// Turn returns when a run, by its directory, began its n-th turn. The error is a Conflict fault where no other run
+	// can begin there.
+	Turn(runDir string, n int) (time.Time, error)
+}
+
+// Heir is a Part whose run may begin with what another one has come to.
+type Heir interface {
+	// Inherit is called before a new run is stored, with the directory of the other one, which has ended, and the time
+	// after which nothing is taken over.
+	Inherit(runDir string, before time.Time) error
 }
 
 // Runner is a Feature with something to do beside the runs.

@@ -35,7 +35,7 @@ func (h newsHandlers) follow(c echo.Context) error {
 	}
 	return send(c, func(ctx context.Context) iter.Seq2[api.Event, error] {
 		return asEvents(h.news.Follow(ctx, filter, after))
-	})
+	}, nil)
 }
 
 func parseNouns(text string) (nouns []api.NewsNoun, ok bool) {

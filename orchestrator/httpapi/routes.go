@@ -99,7 +99,7 @@ type handlers struct {
 
 func newHandlers(svc *orchestrator.Service, opts Options) handlers {
 	bodies := bodies{spools: svc, payload: opts.PayloadBytes, upload: opts.UploadBytes, logger: opts.Logger}
-	waits, streams := waiter{svc.Runs}, streamHandlers{svc.Runs, svc.Feed}
+	waits, streams := waiter{svc.Runs}, streamHandlers{svc.Runs, svc.Feed, svc}
 	return handlers{
 		svc:       svc,
 		runs:      runHandlers{svc, bodies, waits},

@@ -116,5 +116,5 @@ func (h sessionHandlers) send(c echo.Context, id string) error {
 		return h.waits.accepted(c, how, record, replayed)
 	}
 	announce(c, record, replayed)
-	return h.streams.follow(c, record.ID, 0)
+	return h.streams.follow(c, record.ID, 0, nil)
 }

@@ -18,6 +18,9 @@ import (
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/internal/wire/httpwire"
+	"github.com/agent-on-demand/aod/internal/wire/strictjson"
+	"github.com/agent-on-demand/aod/orchestrator"
+	"github.com/agent-on-demand/aod/orchestrator/feature/models"
 	"github.com/agent-on-demand/aod/orchestrator/records"
 )
 
@@ -25,6 +28,7 @@ import (
 type streamHandlers struct {
 	runs *records.Reader
 	feed *records.Feed
+	svc  *orchestrator.Service // has what models say
 }
 
 // run returns the id in the request's path, if the client may know of its run.
@@ -40,7 +44,9 @@ func (h streamHandlers) run(c echo.Context) (string, error) {
 // events sends the run's events as they happen, each once and in order, and ends after
 // the last one.
 func (h streamHandlers) events(c echo.Context) error {
-	after, err := eventsAfter(c)
+	q := queryOf(c, "after", "tokens")
+	tokens := q.flag("tokens")
+	after, err := afterOf(c, q)
 	if err != nil {
 		return err
 	}
@@ -48,16 +54,22 @@ func (h streamHandlers) events(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	return h.follow(c, id, after)
+	var said *models.Following
+	if asked, is := orchestrator.FeatureOf[*models.Feature](h.svc); is && tokens {
+		said = asked.Follow(id)
+		defer said.Close()
+	}
+	return h.follow(c, id, after, said)
 }
 
 // follow sends the events of a run that come after one, to the last.
-func (h streamHandlers) follow(c echo.Context, id string, after int64) error {
-	return send(c, func(ctx context.Context) iter.Seq2[api.Event, error] { return h.feed.Events(ctx, id, after) })
+func (h streamHandlers) follow(c echo.Context, id string, after int64, said *models.Following) error {
+	return send(c, func(ctx context.Context) iter.Seq2[api.Event, error] { return h.feed.Events(ctx, id, after) }, said)
 }
 
-// send sends events as they come. They are read concurrently with the receiver: see httpwire.Pump.
-func send(c echo.Context, all func(ctx context.Context) iter.Seq2[api.Event, error]) error {
+// send sends events as they come. They are read concurrently with the receiver: see httpwire.Pump. Between them it
+// sends what models say to the run; nil: nobody asked for that.
+func send(c echo.Context, all func(ctx context.Context) iter.Seq2[api.Event, error], said *models.Following) error {
 	ctx, stop := httpwire.Attached(c.Request().Context())
 	defer stop()
 	end, err := httpwire.OpenStream(ctx)
@@ -70,18 +82,25 @@ func send(c echo.Context, all func(ctx context.Context) iter.Seq2[api.Event, err
 		stop() // the pump may be waiting for an event, or for this handler
 		wait()
 	}()
-	return sendEvents(httpwire.NewEventWriter(newStreamer(c, httpwire.TypeEvents)), events)
+	return sendEvents(httpwire.NewEventWriter(newStreamer(c, httpwire.TypeEvents)), events, said)
 }
 
 // happening is one event, or the error that ended them.
 type happening = httpwire.Item[api.Event]
 
-func sendEvents(out *httpwire.EventWriter, events <-chan happening) error {
+func sendEvents(out *httpwire.EventWriter, events <-chan happening, said *models.Following) error {
 	beat := time.NewTicker(httpwire.Heartbeat)
 	defer beat.Stop()
+	var words <-chan struct{} // never has any: nobody asked
+	if said != nil {
+		words = said.News
+	}
 	for {
 		var err error
 		select {
+		case <-words:
+			beat.Reset(httpwire.Heartbeat)
+			err = sendWords(out, said.Take())
 		case h, more := <-events:
 			if !more {
 				return nil
@@ -95,6 +114,20 @@ func sendEvents(out *httpwire.EventWriter, events <-chan happening) error {
 			return err
 		}
 	}
+}
+
+// sendWords sends what isn't stored: without a number.
+func sendWords(out *httpwire.EventWriter, said []api.TokensEvent) error {
+	for _, words := range said {
+		data, err := strictjson.Encode(words)
+		if err == nil {
+			err = out.WriteLine(string(api.EventTokens), "", data)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func sendEvent(out *httpwire.EventWriter, h happening) error {
@@ -112,14 +145,8 @@ func sendEvent(out *httpwire.EventWriter, h happening) error {
 	return out.WriteLine(string(h.Value.Type), strconv.FormatInt(h.Value.Seq, 10), line)
 }
 
-// eventsAfter returns the number of the last event that the client has seen. A browser that
-// reconnects sends it in the header and repeats the address.
-func eventsAfter(c echo.Context) (int64, error) {
-	q := queryOf(c, "after")
-	return afterOf(c, q)
-}
-
-// afterOf is what a query or the header says to have been seen.
+// afterOf is the number of the last event that a client says to have seen, in its query or in the header. A browser
+// that reconnects sends it in the header and repeats the address.
 func afterOf(c echo.Context, q *query) (int64, error) {
 	after := q.integer("after", 0, math.MaxInt64, "the number of an event")
 	last := c.Request().Header.Get("Last-Event-ID")

@@ -201,7 +201,7 @@ func TestASilentStreamShowsThatItLives(t *testing.T) {
 		out, w := newRecorded()
 		events := make(chan happening)
 		sending := make(chan error)
-		go func() { sending <- sendEvents(httpwire.NewEventWriter(out), events) }()
+		go func() { sending <- sendEvents(httpwire.NewEventWriter(out), events, nil) }()
 		time.Sleep(10 * time.Second)
 		events <- happening{Value: api.Event{Seq: 1, Type: "warning", Data: []byte("{\n\"message\": \"a\\nb\"}")}}
 		time.Sleep(29 * time.Second)
@@ -220,7 +220,7 @@ func TestAStreamEndsWithAnError(t *testing.T) {
 	events := make(chan happening, 1)
 	broken := errors.New("disk away")
 	events <- happening{Err: broken}
-	if err := sendEvents(httpwire.NewEventWriter(out), events); !errors.Is(err, broken) {
+	if err := sendEvents(httpwire.NewEventWriter(out), events, nil); !errors.Is(err, broken) {
 		t.Errorf("error %v", err)
 	}
 }

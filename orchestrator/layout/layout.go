@@ -32,6 +32,7 @@ const (
 	Artifacts  = "artifacts" // the files that it showed before its end, by digest
 	Log        = "log.jsonl"
 	Transcript = "models.jsonl"
+	Memory     = "memory.jsonl" // what its program has kept
 )
 
 // TrueInput is the input of a run whose record has it masked, for its owner alone. It is removed
@@ -57,7 +58,7 @@ const Left = "left"
 // IsKept reports whether an entry of a run's directory is kept after the run's end.
 func IsKept(name string) bool {
 	switch name {
-	case Input, Output, State, Base, Manifest, Changes, Artifacts, Log, Transcript:
+	case Input, Output, State, Base, Manifest, Changes, Artifacts, Log, Transcript, Memory:
 		return true
 	}
 	return false

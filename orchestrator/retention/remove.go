@@ -21,10 +21,8 @@ func (r *Retention) Remove(ctx context.Context, id string) (removed api.RemovedR
 	if err == nil && !access.Sees(ctx, access.Owner{Team: row.Team, By: row.MadeBy}) {
 		err = store.UnknownRun(id)
 	}
-	if err == nil && row.Outcome != "" && !row.Finished { // it is cleaned up
-		if err = r.opts.Gone(ctx, id); err == nil {
-			row, err = r.opts.Store.Runs.Get(ctx, id)
-		}
+	if err == nil && row.Outcome != "" {
+		err = r.cleanedUp(ctx, &row)
 	}
 	if err == nil {
 		err = r.checkRemoval(ctx, row)
@@ -42,6 +40,17 @@ func (r *Retention) Remove(ctx context.Context, id string) (removed api.RemovedR
 	}
 	r.opts.Logger.Info("run removed", "run", id, "runs", removed.Runs, "bytes", removed.Bytes)
 	return removed, r.opts.Store.Scrub(ctx)
+}
+
+// cleanedUp waits until a run that has its outcome is cleaned up, too, and reads it again then.
+func (r *Retention) cleanedUp(ctx context.Context, row *store.Run) (err error) {
+	if row.Finished {
+		return nil
+	}
+	if err = r.opts.Gone(ctx, row.ID); err == nil {
+		*row, err = r.opts.Store.Runs.Get(ctx, row.ID)
+	}
+	return err
 }
 
 // checkRemoval returns a Conflict fault for a run that can't be removed alone.
@@ -67,6 +76,7 @@ func (r *Retention) checkRemoval(ctx context.Context, row store.Run) error {
 }
 
 // removeTree removes the calls of a run and then the run itself: whoever was stopped in between finds it, and goes on.
+// A call may be cleaned up still when its caller is.
 func (r *Retention) removeTree(ctx context.Context, root store.Run, removed *api.RemovedRun) error {
 	for {
 		tree, all, err := r.opts.Store.Runs.Tree(ctx, root.ID, pruneBatch)
@@ -77,6 +87,9 @@ func (r *Retention) removeTree(ctx context.Context, root store.Run, removed *api
 		for _, row := range tree {
 			if row.ID == root.ID && all > int64(len(tree)) {
 				continue // the last one
+			}
+			if err := r.cleanedUp(ctx, &row); err != nil {
+				return err
 			}
 			ids = append(ids, row.ID)
 			removed.Runs++

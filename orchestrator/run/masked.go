@@ -80,6 +80,9 @@ func (r *Run) Masked(text string) string {
 	return by.Text(text)
 }
 
+// Pieces masks a text of the run that comes in pieces.
+func (r *Run) Pieces() *mask.Pieces { return mask.NewPieces(r.ofTexts()) }
+
 // maskInput puts the input into the record.
 func (r *Run) maskInput(input json.RawMessage) {
 	r.Record.Input = r.maskedJSON(r.ofTexts(), input)

@@ -2,6 +2,7 @@ package run
 
 import (
 	"encoding/json"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -127,7 +128,7 @@ func TestWhatASessionTellsIsMaskedAcrossEvents(t *testing.T) {
 		{Kind: api.AgentThought, Text: "pass"},
 		{Kind: api.AgentThought, Text: "word: hunter"},
 		{Kind: api.AgentThought, Text: "2 it is"},
-		{Kind: "tool", Text: "use " + secret, ID: secret},
+		{Kind: "tool", Text: "use " + secret, ID: secret, ToolNews: api.ToolNews{Arguments: `{"a":"` + secret + `","password":"hunter2"}`}},
 		text("-----BEGIN KEY-----\nMIIB"),
 		{Kind: "tool"},
 		text("abc=\n-----END KEY-----\n"), text("the end"),
@@ -157,7 +158,7 @@ func TestWhatASessionTellsIsMaskedAcrossEvents(t *testing.T) {
 				t.Errorf("killed before event %d: %s %q, want %q", dies, kind, got, text)
 			}
 		}
-		if i := slices.IndexFunc(host.told, func(e api.AgentEvent) bool { return e.Kind == "tool" }); host.told[i].ID != "****mnop" || told(host.told[:i], api.AgentText) != "the key is ****mnop, and" {
+		if i := slices.IndexFunc(host.told, func(e api.AgentEvent) bool { return e.Kind == "tool" }); host.told[i].ID != "****mnop" || host.told[i].Arguments != `{"a":"****mnop","password":"****"}` || told(host.told[:i], api.AgentText) != "the key is ****mnop, and" {
 			t.Errorf("%+v", host.told)
 		}
 	}
@@ -247,5 +248,19 @@ func TestAMaskedInputIsNotGivenAgain(t *testing.T) {
 	}
 	if err := CheckRerun(api.Record{InputMasked: true}); !fault.Is(err, fault.Conflict) || fault.Public(err).Hint == "" {
 		t.Errorf("%v", err)
+	}
+}
+
+// The values of a session's own secrets have no form of their own, and lie across events, too.
+func TestASessionsOwnSecretsAreMaskedAcrossEvents(t *testing.T) {
+	for _, masking := range []unit.Masking{unit.MaskNothing, unit.MaskTexts} {
+		host := &keepNotes{}
+		r := &Run{Masking: masking, Session: &Session{}}
+		r.Hide([]string{"harbour-wall-1715"})
+		r.LedBy(host, nil)
+		err := r.KeepSession(nil, text("it is harbour-"), text("wall-17"), text("15, so"))
+		if err = errors.Join(err, r.KeepTurn(nil)); err != nil || told(host.told, api.AgentText) != "it is ****1715, so" {
+			t.Errorf("%v: %+v %v", masking, host.told, err)
+		}
 	}
 }

@@ -1,6 +1,8 @@
 package run
 
 import (
+	"encoding/json"
+
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/internal/mask"
 )
@@ -18,15 +20,18 @@ func (m *maskedTold) masked(r *Run, told []api.AgentEvent) (shown []api.AgentEve
 	for _, e := range told {
 		e.ID = r.Masked(e.ID)
 		if e.Kind != m.kind {
-			shown = append(shown, m.rest()...)
+			shown = append(shown, m.rest(r)...)
 		}
 		if !comesInPieces(e.Kind) {
 			e.Text = r.Masked(e.Text)
+			if e.Arguments != "" {
+				e.Arguments = string(r.maskedJSON(r.ofTexts(), json.RawMessage(e.Arguments)))
+			}
 			shown = append(shown, e)
 			continue
 		}
 		m.kind = e.Kind
-		if piece := m.text().Next(e.Text); piece != "" {
+		if piece := m.text(r).Next(e.Text); piece != "" {
 			e.Text = piece
 			shown = append(shown, e)
 		}
@@ -37,22 +42,22 @@ func (m *maskedTold) masked(r *Run, told []api.AgentEvent) (shown []api.AgentEve
 func comesInPieces(kind string) bool { return kind == api.AgentText || kind == api.AgentThought }
 
 // text is that of the kind that goes on.
-func (m *maskedTold) text() *mask.Pieces {
+func (m *maskedTold) text(r *Run) *mask.Pieces {
 	if m.texts == nil {
 		m.texts = map[string]*mask.Pieces{}
 	}
 	if m.texts[m.kind] == nil {
-		m.texts[m.kind] = mask.NewPieces(maskTexts)
+		m.texts[m.kind] = r.Pieces()
 	}
 	return m.texts[m.kind]
 }
 
 // rest returns what was held back of the text that goes on, which doesn't any more.
-func (m *maskedTold) rest() (shown []api.AgentEvent) {
+func (m *maskedTold) rest(r *Run) (shown []api.AgentEvent) {
 	if m.kind == "" {
 		return nil
 	}
-	if rest := m.text().Pause(); rest != "" {
+	if rest := m.text(r).Pause(); rest != "" {
 		shown = []api.AgentEvent{{Kind: m.kind, Text: rest}}
 	}
 	m.kind = ""
@@ -61,7 +66,7 @@ func (m *maskedTold) rest() (shown []api.AgentEvent) {
 
 // maskedTold returns what may be stored and shown once some events are told.
 func (r *Run) maskedTold(told []api.AgentEvent) []api.AgentEvent {
-	if !r.Masks() {
+	if r.ofTexts() == nil {
 		return told
 	}
 	return r.told.masked(r, told)

@@ -58,7 +58,7 @@ func (r *Run) KeepSession(saved any, told ...api.AgentEvent) error {
 // turn's end: another process finds both, or neither. Nothing is told any more.
 func (r *Run) KeepTurn(saved any, told ...api.AgentEvent) error {
 	told = r.maskedTold(told)
-	told = append(told, r.told.rest()...)
+	told = append(told, r.told.rest(r)...)
 	raw, err := r.tellSession(saved, told)
 	if err == nil {
 		r.host.KeepTurn(raw, told)

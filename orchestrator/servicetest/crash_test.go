@@ -33,50 +33,77 @@ import (
 // on the disk, and runs on the engine, just before and just after each, all comes to the same end.
 func TestAKillAtAnyStoredMomentLosesNothing(t *testing.T) {
 	t.Parallel()
+	all := allScenes()
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		killAtEachMoment(t, name, all[name])
+	}
+}
+
+// The same where the sandboxes are at a worker, which dies with its server: here some of the scenes, by `make kill` all.
+func TestAKillAtAnyStoredMomentOfAWorkersRunLosesNothing(t *testing.T) {
+	t.Parallel()
+	all := allScenes()
+	delete(all, "pool") // looks into the server's own
+	delete(all, "au")   // has a setting that only the server's own sandboxes have
+	names := []string{"capsule", "living", "memory", "session"}
+	if os.Getenv("AOD_SCENES") != "" {
+		names = slices.Sorted(maps.Keys(all))
+	}
+	for _, name := range names {
+		killAtEachMoment(t, name, all[name], far)
+	}
+}
+
+func allScenes() map[string]func(testing.TB) *scene {
 	all := maps.Clone(scenes)
 	maps.Copy(all, killScenes)
-	for _, name := range slices.Sorted(maps.Keys(all)) {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			table, s := &crashTable{dir: t.TempDir(), seen: map[[sha256.Size]byte]bool{}}, all[name](t)
-			h := servicetest.New(t, append(s.options, servicetest.Set(table.watch))...)
-			if err := table.over(h); err != nil {
-				t.Fatal(err)
-			}
-			s.begin(h)
-			if s.learn != nil {
-				s.learn(h)
-			}
-			if s.meanwhile != nil {
-				s.meanwhile(h)
-			}
-			s.goOn(h)
-			s.finish(h)
-			want := endsOf(h)
-			h.NothingLeft()
-			if err := table.over(nil); err != nil {
-				t.Fatal(err)
-			}
-			s.found.Store(true)
-			for _, m := range table.moments {
-				t.Run(m.name, func(t *testing.T) {
-					h.TB = t
-					known := rootsOf(m.restore(h))
-					h.Start()
-					s.finish(h)
-					got, want := endsOf(h), only(want, known)
-					if s.begins {
-						got = only(got, known)
-					}
-					if !cmp.Equal(got, want) && !s.mayEnd(got) {
-						t.Errorf("(-without a kill +after it)\n%s", cmp.Diff(want, got))
-					}
-					h.NothingLeft()
-				})
-			}
-			h.TB = t
-		})
-	}
+	return all
+}
+
+// killAtEachMoment plays a scene, and goes on from each of its stored moments.
+func killAtEachMoment(
+	t *testing.T, name string, sceneOf func(testing.TB) *scene, options ...servicetest.Option,
+) {
+	t.Run(name, func(t *testing.T) {
+		t.Parallel()
+		table, s := &crashTable{dir: t.TempDir(), seen: map[[sha256.Size]byte]bool{}}, sceneOf(t)
+		h := servicetest.New(t, slices.Concat(s.options, options, []servicetest.Option{servicetest.Set(table.watch)})...)
+		if err := table.over(h); err != nil {
+			t.Fatal(err)
+		}
+		s.begin(h)
+		if s.learn != nil {
+			s.learn(h)
+		}
+		if s.meanwhile != nil {
+			s.meanwhile(h)
+		}
+		s.goOn(h)
+		s.finish(h)
+		want := endsOf(h)
+		h.NothingLeft()
+		if err := table.over(nil); err != nil {
+			t.Fatal(err)
+		}
+		s.found.Store(true)
+		for _, m := range table.moments {
+			t.Run(m.name, func(t *testing.T) {
+				h.TB = t
+				known := rootsOf(m.restore(h))
+				h.Start()
+				s.finish(h)
+				got, want := endsOf(h), only(want, known)
+				if s.begins {
+					got = only(got, known)
+				}
+				if !cmp.Equal(got, want) && !s.mayEnd(got) {
+					t.Errorf("(-without a kill +after it)\n%s", cmp.Diff(want, got))
+				}
+				h.NothingLeft()
+			})
+		}
+		h.TB = t
+	})
 }
 
 // crashTable keeps what a process would leave that is killed just before or after a commit.

@@ -41,6 +41,7 @@ import (
 	"github.com/agent-on-demand/aod/orchestrator/feature/artifacts"
 	"github.com/agent-on-demand/aod/orchestrator/feature/egresses"
 	"github.com/agent-on-demand/aod/orchestrator/feature/mcpsessions"
+	"github.com/agent-on-demand/aod/orchestrator/feature/memories"
 	"github.com/agent-on-demand/aod/orchestrator/feature/messages"
 	"github.com/agent-on-demand/aod/orchestrator/feature/models"
 	"github.com/agent-on-demand/aod/orchestrator/feature/pushes"
@@ -71,6 +72,10 @@ type Settings struct {
 	Programs             Programs
 	// Wrap is what each new Service has in place of the engine; nil: the engine itself.
 	Wrap func(container.Engine) container.Engine
+	// Opening changes the settings of each new Service alone.
+	Opening func(*Settings)
+	// Beside begins what goes on beside a Service that has started, and returns what ends it.
+	Beside func(*Harness) (end func())
 
 	Away  bool // New starts no Service
 	Keeps bool // what the test leaves isn't looked at
@@ -92,7 +97,8 @@ type Harness struct {
 	Service    *orchestrator.Service // the newest
 	Containers *container.Containers // its kind
 
-	closed bool // the newest is
+	closed    bool   // the newest is
+	endBeside func() // what goes on beside it; nil: nothing
 
 	mu       sync.Mutex
 	gates    map[string]chan struct{}
@@ -144,6 +150,9 @@ func (h *Harness) Reboot() {
 func (h *Harness) Open() {
 	h.Helper()
 	opts := h.Settings
+	if opts.Opening != nil {
+		opts.Opening(&opts)
+	}
 	opts.Containers.Logger, opts.Containers.Limits = opts.Logger, opts.Limits
 	if opts.Egress == nil {
 		opts.Egress = egress.New(egress.Options{})
@@ -154,7 +163,7 @@ func (h *Harness) Open() {
 	opts.Features = append(
 		[]feature.Feature{
 			models.New(opts.Models), upstreams.New(opts.Upstreams), egresses.New(opts.Egress), artifacts.New(),
-			messages.New(), told, webhooks.New(told), schedules.New(nil), mcpsessions.New(0),
+			messages.New(), memories.New(opts.Models.Transcript), told, webhooks.New(told), schedules.New(nil), mcpsessions.New(0),
 		},
 		opts.Features...)
 	engine := container.Engine(h.Engine)
@@ -182,12 +191,19 @@ func (h *Harness) Start() {
 	if err := h.Service.Start(access.WithServer(context.Background())); err != nil {
 		h.Fatal(err)
 	}
+	if h.Settings.Beside != nil {
+		h.endBeside = h.Settings.Beside(h)
+	}
 }
 
 // Stop ends the Service at once: what runs in containers goes on without it.
 func (h *Harness) Stop() {
 	h.Helper()
 	h.closed = true
+	if h.endBeside != nil {
+		h.endBeside()
+		h.endBeside = nil
+	}
 	if err := h.Service.Close(); err != nil {
 		h.Error(err)
 	}

@@ -17,11 +17,13 @@ import (
 	"github.com/agent-on-demand/aod/orchestrator"
 	"github.com/agent-on-demand/aod/orchestrator/feature/schedules"
 	"github.com/agent-on-demand/aod/orchestrator/servicetest"
+	"github.com/agent-on-demand/aod/runtime"
 )
 
 // killScenes are those of the crash table that have no goldens: what they store has the form of others.
 var killScenes = map[string]func(t testing.TB) *scene{
 	"feature": featureScene,
+	"memory":  memoryScene,
 	"loop":    loopScene,
 	"chain":   chainScene,
 	"due":     dueScene,
@@ -92,7 +94,7 @@ func chainScene(testing.TB) *scene {
 	}
 	return &scene{
 		options: []servicetest.Option{
-			servicetest.Capsule("link", "recursion: 2\nlimits: {timeout: 2m}\n", servicetest.AnyContract, link),
+			servicetest.Capsule("link", "recursion: 2\nlimits: {timeout: 2h}\n", servicetest.AnyContract, link),
 			servicetest.Tools("link", "- {name: link, capsule: link}\n"),
 			servicetest.Set(func(s *servicetest.Settings) { s.Concurrency = 1 }),
 		},
@@ -152,5 +154,46 @@ func occurOnce(h *servicetest.Harness) {
 	rows := readRows(h)
 	if total := len(rows["schedules"]); len(rows["runs"]) != total || len(rows["occurrences"]) != total {
 		h.Errorf("%d schedules have %d runs, %d occurrences", total, len(rows["runs"]), len(rows["occurrences"]))
+	}
+}
+
+// memoryScene has a run whose first attempt keeps a value and is killed. The second one finds it.
+func memoryScene(testing.TB) *scene {
+	var harness *servicetest.Harness
+	recall := func(ctx context.Context, box servicetest.Sandbox) int {
+		attempt := box.Spec.Labels[runtime.LabelAttempt]
+		answer := box.Ask(ctx, "GET", "/memory?key=a%2Fb", "", nil)
+		if strings.HasPrefix(answer, "404 ") {
+			answer = box.Ask(ctx, "PUT", "/memory?key=a%2Fb", "", servicetest.JSON(map[string]string{"value": "of attempt " + attempt}))
+		}
+		if attempt == "1" {
+			go killRun(harness, box.Spec.Labels[runtime.LabelRun])
+			<-ctx.Done()
+			return 137
+		}
+		box.Output(map[string]string{"kept": answer})
+		return 0
+	}
+	return &scene{
+		options: []servicetest.Option{
+			servicetest.Capsule("recalls", "retries: 1\nlimits: {timeout: 2h}\n", servicetest.AnyContract, recall),
+		},
+		begin: func(h *servicetest.Harness) {
+			harness = h
+			record := h.Await(h.Submit("recalls", map[string]any{}))
+			if want := `{"kept":"200 {\"value\":\"of attempt 1\"}\n"}`; string(record.Output) != want {
+				h.Fatalf("%s", servicetest.JSON(record))
+			}
+		},
+		goOn: func(*servicetest.Harness) {},
+	}
+}
+
+// killRun kills the container of a run, as somebody outside does, unless AOD removes it just then.
+func killRun(h *servicetest.Harness, id string) {
+	ctx := context.Background()
+	found, _ := h.Engine.ContainersByLabel(ctx, map[string]string{runtime.LabelRun: id})
+	for _, c := range found {
+		_ = h.Engine.Kill(ctx, c.ID)
 	}
 }

@@ -314,7 +314,7 @@ func scheduleScene(testing.TB) *scene {
 	s.begin = func(h *servicetest.Harness) {
 		spec := api.ScheduleSpec{
 			Unit: "worker", Input: servicetest.JSON(servicetest.Orders{Mark: "due", Until: "gate"}),
-			Metadata: map[string]string{"user_id": "ada"}, Timeout: "1m", Ask: true, Note: "nightly",
+			Metadata: map[string]string{"user_id": "ada"}, Timeout: "1h", Ask: true, Note: "nightly",
 			Cron: "0 3 1 1 *", Timezone: "Europe/Berlin", Missed: api.MissedSkip, Grace: "2h",
 			Overlap: api.OverlapQueue, Jitter: "1m", Until: &until, Count: 9,
 		}

@@ -187,7 +187,7 @@ type Orders struct {
 }
 
 const (
-	workerAgent  = "limits: {timeout: 2m}\n"
+	workerAgent  = "limits: {timeout: 2h}\n"
 	workerSchema = `{
 	  "input": {"type": "object", "properties": {
 	    "mark": {"type": "string"}, "lines": {"type": "int"}, "until": {"type": "string"}, "exit": {"type": "int"},

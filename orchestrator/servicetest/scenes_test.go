@@ -69,7 +69,7 @@ func capsuleScene(testing.TB) *scene {
 		return 0
 	}
 	s.options = []servicetest.Option{
-		servicetest.Capsule("teller", "description: It tells.\nlimits: {timeout: 2m}\n", teller, tell),
+		servicetest.Capsule("teller", "description: It tells.\nlimits: {timeout: 2h}\n", teller, tell),
 		servicetest.Tools("teller", "- {name: work, capsule: worker}\n"),
 		servicetest.Set(func(s *servicetest.Settings) {
 			s.Units["teller"] = units.Settings{Concurrency: 3}
@@ -79,7 +79,7 @@ func capsuleScene(testing.TB) *scene {
 		files := spoolOf(h, "doc", "in.txt", "content")
 		ctx := access.WithGrant(context.Background(), access.Grant{Name: "ci", Scopes: []access.Scope{access.Read, access.Run}})
 		record, _, err := h.Service.Submit(ctx, spool.Submission{
-			Unit: "teller", Input: []byte(`{"n": 7}`), Files: files, Timeout: time.Minute, Within: 50 * time.Second,
+			Unit: "teller", Input: []byte(`{"n": 7}`), Files: files, Timeout: time.Hour, Within: 50 * time.Minute, // none ends before the last moment was gone on from
 			Metadata: map[string]string{"user_id": "ada"}, Context: "thread", Key: "key",
 			Message:     &api.MessageEvent{ID: "m", Role: api.RoleUser, Parts: []api.Part{{Text: "go"}}},
 			TraceParent: "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01",

@@ -19,6 +19,7 @@ import (
 type Options struct {
 	Home     string   // a directory for it alone: see registry.Options
 	Sources  []string // directories of units
+	Bundled  string   // that of units that come with AOD; "": there are none
 	Switched *store.Units
 	Feed     *store.Feed // is told of changes
 	Rules    *Rules
@@ -58,8 +59,8 @@ func New(opts Options) (*Catalogue, error) {
 	c := &Catalogue{opts: opts}
 	var err error
 	c.registry, err = registry.New(registry.Options{
-		Home: opts.Home, Sources: opts.Sources, Accept: opts.Rules.acceptUnit, Govern: opts.Rules.Govern,
-		Change: opts.Rules.Change, Logger: opts.Logger,
+		Home: opts.Home, Sources: opts.Sources, Bundled: opts.Bundled,
+		Accept: opts.Rules.acceptUnit, Govern: opts.Rules.Govern, Change: opts.Rules.Change, Logger: opts.Logger,
 	})
 	c.names = names{c.registry, opts.Rules, opts.Teams}
 	return c, err

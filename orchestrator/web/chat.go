@@ -197,14 +197,14 @@ type turnView struct {
 	Said     string
 	Sent     []string // the files that came with it
 	With     string   // what the input has beside these, as JSON
-	Answer   string
-	AnswerIs string // what the output has beside its text, as JSON
-	Asks     string // the text of its open question
+	Answer   string   // as far as it is there
+	AnswerIs string   // what the output has beside its text, as JSON
+	Asks     string   // the text of its open question
 	Given    []fileView
 }
 
 // Spent is what it and all that it called took of models.
-func (t turnView) Spent() *api.ModelTotal { return spent(t.Models) }
+func (t turnView) Spent() *api.ModelTotal { return t.Models.Total() }
 
 // Ended reports whether it has its outcome.
 func (t turnView) Ended() bool { return t.Outcome != "" }
@@ -234,7 +234,7 @@ func (p chats) show(r *request) (content, error) {
 		parts: []part{{"head", "chat-head", v.chatRow}, {"turns", "chat-turns", v}, {"say", "chat-say", v}},
 	}
 	if !v.Ended() {
-		c.follow = p.followSessions
+		c.follow = func(ctx context.Context, changed func()) { p.followSession(ctx, v.ID, changed) }
 	}
 	return c, nil
 }
@@ -284,7 +284,7 @@ func (p chats) turn(ctx context.Context, id string, with takes) (t turnView, err
 			t.Asks = cleaned(asked.Text)
 		}
 	default:
-		t.Told = p.progressOf(ctx, id, nil)
+		t.Told, t.Answer = p.progressOf(ctx, id, nil), saysOf(ctx, p.svc, id)
 	}
 	return t, nil
 }

@@ -27,13 +27,14 @@ func (p *Page) followNews(ctx context.Context, of api.NewsFilter, changed func()
 	}
 }
 
-// followRun calls changed for each change of a run and of those below it, and for all that happens in it.
+// followRun calls changed for each change of a run and of those below it, and for all that happens and is said in it.
 func (p *Page) followRun(ctx context.Context, of api.Record, changed func()) {
 	var below sync.WaitGroup
 	defer below.Wait()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	below.Go(func() { p.followNews(ctx, api.NewsFilter{Root: of.Root}, changed) })
+	below.Go(func() { followSays(ctx, p.svc, of.ID, changed) })
 	for {
 		news, more := p.svc.Feed.Next(of.ID)
 		changed()

@@ -87,18 +87,7 @@ func (v runView) QueueText() string {
 }
 
 // Spent is what the run and all that it called took of models.
-func (v runView) Spent() *api.ModelTotal { return spent(v.Models) }
-
-// spent is what a run and all that it called took of models.
-func spent(of *api.ModelUsage) *api.ModelTotal {
-	switch {
-	case of == nil:
-		return nil
-	case of.Tree != nil:
-		return of.Tree
-	}
-	return &api.ModelTotal{Charged: of.Charged, Cost: of.Cost}
-}
+func (v runView) Spent() *api.ModelTotal { return v.Models.Total() }
 
 // runOf reads a run for one of its pages.
 func (p runPages) runOf(r *request, tab string) (runView, error) {
@@ -163,6 +152,9 @@ func (p runPages) runSummary(r *request) (content, error) {
 	given := fileList{"given", "Files that it was given", p.givenTo(r.Context(), v.ID)}
 	made := fileList{"files", "Files", p.filesOf(r.Context(), v.Record)}
 	parts, err := questionPages(p).asksOf(r, v.ID)
+	if !v.Ended {
+		parts = append(parts, saysIn(r.Context(), p.svc, v.ID)...)
+	}
 	return p.contentOf(v, append(parts, part{"tree", "run-tree", v}, part{"data", "run-data", v},
 		part{"files", "run-files", made}, part{"given", "run-files", given},
 		part{"attempts", "run-attempts", v})...), err

@@ -100,7 +100,7 @@ func (b budget) Width() string { return strconv.FormatInt(b.Percent, 10) + "%" }
 // budgetOf is what is left of the budget of a run's unit; nil: it has none, or nobody knows.
 func (p modelPages) budgetOf(r *request, v runView) *budget {
 	u, err := p.svc.Units.Version(r.Context(), v.Unit, v.Version)
-	total := spent(v.Models)
+	total := v.Models.Total()
 	if err != nil || u == nil || total == nil {
 		return nil
 	}

@@ -57,7 +57,7 @@ type runRow struct {
 }
 
 // Spent is what the run and all that it called took of models.
-func (r runRow) Spent() *api.ModelTotal { return spent(r.Models) }
+func (r runRow) Spent() *api.ModelTotal { return r.Models.Total() }
 
 func (p runPages) runs(r *request) (content, error) {
 	f := filterOf(r.URL.Query())

@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -44,7 +45,7 @@ func teamScene(p *page) scene {
 	_, _, err = p.svc.Units.Put(ctx, "alpha-talk", tarOf(p.t, map[string]string{"Dockerfile": "FROM base:1\n", "agent.yaml": strings.Replace(talker["talker/agent.yaml"], "name: talker\n", "", 1)}))
 	must(p.t, err)
 	run := func(unit, input string) string {
-		record, _, err := p.svc.Submit(ctx, spool.Submission{Unit: unit, Input: json.RawMessage(input)})
+		record, _, err := p.svc.Submit(ctx, spool.Submission{Unit: unit, Input: json.RawMessage(input), Timeout: time.Hour}) // none ends meanwhile
 		must(p.t, err)
 		return record.ID
 	}

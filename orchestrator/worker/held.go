@@ -265,7 +265,7 @@ func (h *held) prepare() error {
 		return err
 	}
 	h.run.LedBy(host{noServices{}, h}, nil)
-	if h.run.State() == api.Running { // an earlier process may have ended before it told
+	if h.run.Record.StartedAt != nil && !h.now().Told { // an earlier process may have ended before it told
 		h.report.running()
 	}
 	return nil

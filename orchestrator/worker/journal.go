@@ -11,6 +11,7 @@ import (
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/internal/safefs"
+	"github.com/agent-on-demand/aod/internal/wire/strictjson"
 	"github.com/agent-on-demand/aod/orchestrator/feature/workers/wire"
 	"github.com/agent-on-demand/aod/orchestrator/run"
 )
@@ -37,7 +38,7 @@ type journal struct{ dir string }
 func (j journal) path(e entry) string { return filepath.Join(j.dir, e.Nonce+".json") }
 
 func (j journal) write(e entry) error {
-	raw, err := json.Marshal(e)
+	raw, err := strictjson.Encode(e)
 	if err != nil {
 		return err
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/agent-on-demand/aod/internal/pause"
 	"github.com/agent-on-demand/aod/internal/safefs"
 	"github.com/agent-on-demand/aod/internal/wire/httpwire"
+	"github.com/agent-on-demand/aod/internal/wire/strictjson"
 	"github.com/agent-on-demand/aod/orchestrator/feature/workers/wire"
 )
 
@@ -139,7 +140,7 @@ const maxAnswer = 64 << 20
 
 // call sends a message and reads the answer.
 func (l *link) call(ctx context.Context, path string, message, answer any) error {
-	raw, err := json.Marshal(message)
+	raw, err := strictjson.Encode(message)
 	if err != nil {
 		return err
 	}

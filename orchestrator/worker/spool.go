@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"sync"
 
+	"github.com/agent-on-demand/aod/internal/wire/strictjson"
 	"github.com/agent-on-demand/aod/orchestrator/feature/workers/wire"
 	"github.com/agent-on-demand/aod/orchestrator/run"
 )
@@ -58,7 +59,7 @@ func openSpool[T any](path string, most int64, each func(T)) (*spool[T], error) 
 func (s *spool[T]) add(items ...T) (count int64, err error) {
 	var lines []byte
 	for _, item := range items {
-		raw, err := json.Marshal(item)
+		raw, err := strictjson.Encode(item)
 		if err != nil {
 			return 0, err
 		}

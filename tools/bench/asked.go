@@ -272,7 +272,7 @@ func (b *bench) lentSlots(ctx context.Context) (part, error) {
 	if _, err := b.modelJob(ctx); err != nil {
 		return part{}, err
 	}
-	const slow = `{"unit": "bench-model", "input": {"n": -3}}`
+	const slow = `{"unit": "bench-model", "input": {"n": 3, "model": "slow"}}`
 	var ways []*way
 	for _, slots := range []int{20, 2} {
 		server, err := b.serve(ctx, serving{more: fmt.Sprintf("concurrency: %d\n", slots) + d.settings()})

@@ -25,14 +25,14 @@ const (
 	heldUnit  = `{"unit": "bench-model", "input": {"n": 0}}`
 )
 
-// modelLogic asks n times and tells how long each took; with 0 it only stays, and below 0 it
-// asks the slow model.
+// modelLogic asks a model n times and tells how long each took; with 0 it only stays.
 const modelLogic = `import http.client
 import json
 import sys
 import time
 
-BODY = json.dumps({"model": "plain", "messages": [{"role": "user", "content": "What is the colour of the sky?"}]})
+QUESTION = {"role": "user", "content": "What is the colour of the sky?"}
+BODY = json.dumps({"model": "plain", "messages": [QUESTION]}, separators=(",", ":"))  # the double looks for its model
 
 
 def times(host: str, port: int, n: int, body: str = BODY) -> list:
@@ -52,9 +52,8 @@ def times(host: str, port: int, n: int, body: str = BODY) -> list:
 def execute(payload: dict) -> dict:
     if payload["n"] == 0:
         time.sleep(3600)
-    if payload["n"] < 0:
-        return {"times": times("127.0.0.1", 7070, -payload["n"], BODY.replace("plain", "slow"))}
-    return {"times": times("127.0.0.1", 7070, payload["n"])}
+    body = BODY.replace("plain", payload.get("model", "plain"))
+    return {"times": times("127.0.0.1", 7070, payload["n"], body)}
 
 
 if __name__ == "__main__":
@@ -67,7 +66,7 @@ func (b *bench) modelJob(ctx context.Context) (job, error) {
 	j, err := b.newJob(ctx, program{
 		name: "model", input: `{"n": 1}`, logic: modelLogic,
 		agent: "model: plain\nmodels: [" + strings.Join(doubleModels[1:], ", ") + "]\n",
-		schema: `{"input": {"type": "object", "properties": {"n": {"type": "int"}}},
+		schema: `{"input": {"type": "object", "properties": {"n": {"type": "int"}, "model": {"type": "string"}}},
  "output": {"type": "object", "properties": {"times": {"type": "list"}}}}`,
 	})
 	return j, err

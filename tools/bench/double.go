@@ -21,6 +21,7 @@ type double struct {
 	mu      sync.Mutex
 	arrived []time.Time // of requests
 	open    int         // requests that are held
+	spoke   time.Time   // when the latest answer's first words were written
 	release chan struct{}
 }
 
@@ -64,6 +65,9 @@ func (d *double) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case bytes.Contains(body, []byte(`"model":"held"`)):
 		d.held(r.Context(), w)
 		return
+	case bytes.Contains(body, []byte(`"model":"words"`)):
+		d.words(r.Context(), w)
+		return
 	case bytes.Contains(body, []byte(`"model":"slow"`)):
 		time.Sleep(slowAnswer)
 	}
@@ -88,19 +92,45 @@ func ticks(w http.ResponseWriter, n int) {
 
 // held begins a stream, and ends it when it is let go.
 func (d *double) held(ctx context.Context, w http.ResponseWriter) {
+	w.Header().Set("Content-Type", "text/event-stream")
+	say(w, "Bl")
+	d.stay(ctx)
+	end(w)
+}
+
+// words says a sentence when it is let go, and ends when it is let go again.
+func (d *double) words(ctx context.Context, w http.ResponseWriter) {
+	w.Header().Set("Content-Type", "text/event-stream")
+	d.stay(ctx)
+	d.mu.Lock()
+	d.spoke = time.Now()
+	d.mu.Unlock()
+	say(w, "The sky is blue. It has been so ")
+	d.stay(ctx)
+	end(w)
+}
+
+// say writes a part of a stream; who asks may be gone.
+func say(w http.ResponseWriter, text string) {
+	_, _ = fmt.Fprintf(w, "data: {\"choices\":[{\"delta\":{\"content\":%q}}]}\n\n", text)
+	_ = http.NewResponseController(w).Flush()
+}
+
+func end(w http.ResponseWriter) {
+	_, _ = io.WriteString(w,
+		"data: {\"choices\":[],\"usage\":{\"prompt_tokens\":9,\"completion_tokens\":1}}\n\ndata: [DONE]\n\n")
+}
+
+// stay returns when what is held is let go.
+func (d *double) stay(ctx context.Context) {
 	d.mu.Lock()
 	d.open++
 	release := d.release
 	d.mu.Unlock()
-	w.Header().Set("Content-Type", "text/event-stream")
-	_, _ = io.WriteString(w, "data: {\"choices\":[{\"delta\":{\"content\":\"Bl\"}}]}\n\n") // who asks may be gone
-	_ = http.NewResponseController(w).Flush()
 	select {
 	case <-release:
 	case <-ctx.Done():
 	}
-	_, _ = io.WriteString(w,
-		"data: {\"choices\":[],\"usage\":{\"prompt_tokens\":9,\"completion_tokens\":1}}\n\ndata: [DONE]\n\n")
 	d.mu.Lock()
 	d.open--
 	d.mu.Unlock()
@@ -131,6 +161,22 @@ func (d *double) last() time.Time {
 	return d.arrived[len(d.arrived)-1]
 }
 
+// letOneGo waits until a request is held, and lets it go.
+func (d *double) letOneGo(ctx context.Context) error {
+	if err := d.opened(ctx, 1); err != nil {
+		return err
+	}
+	d.letGo()
+	return nil
+}
+
+// lastSpoke returns when the first words of the latest answer were written.
+func (d *double) lastSpoke() time.Time {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.spoke
+}
+
 // settings are the lines of a server's file for the double.
 func (d *double) settings() string {
 	var text strings.Builder
@@ -146,7 +192,7 @@ func (d *double) settings() string {
 	return text.String()
 }
 
-var doubleModels = []string{"plain", "ticks", "held", "slow", "limited"}
+var doubleModels = []string{"plain", "ticks", "held", "slow", "limited", "words"}
 
 // modelClient asks the double, or a run's socket.
 type modelClient struct {

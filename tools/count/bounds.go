@@ -20,7 +20,7 @@ const (
 	fewestFileLines = 40
 	mostSmallFiles  = 10 // percent
 	mostColumns     = 120
-	mostProduct     = 169_500 // docs/adr/0011-two-bounds-of-size-moved.md, as is mostUsual
+	mostProduct     = 178_000 // docs/adr/0011-two-bounds-of-size-moved.md, as is mostUsual
 	mostFolders     = 15
 	mostFunction    = 66
 	mostUsual       = 32 // lines of the 99th percentile of functions

@@ -19,15 +19,18 @@ import (
 	"github.com/agent-on-demand/aod/handoff/gateway/script"
 )
 
-// serve returns the address of a gateway whose models answer from a script.
-func serve(t *testing.T, answers string) string {
+// serve returns the address of a gateway whose models answer from a script, in some dialects; without any, in all.
+func serve(t *testing.T, answers string, speaks ...catalog.Dialect) string {
 	t.Helper()
 	s, findings := script.Read("script.yaml", []byte(answers))
 	if len(findings) > 0 {
 		t.Fatal(findings)
 	}
+	if len(speaks) == 0 {
+		speaks = catalog.Dialects()
+	}
 	g, err := gateway.New(catalog.Catalog{
-		Providers: map[string]catalog.Provider{"p": {Kind: catalog.Compatible, Dialects: catalog.Dialects()}},
+		Providers: map[string]catalog.Provider{"p": {Kind: catalog.Compatible, Dialects: speaks}},
 		Models:    map[string]catalog.Model{"small": {Use: []catalog.Use{{Provider: "p", Model: "x"}}}},
 	}, gateway.Options{Backoff: time.Millisecond})
 	if err != nil {
@@ -38,12 +41,12 @@ func serve(t *testing.T, answers string) string {
 	return server.URL
 }
 
-func openAI(t *testing.T, answers string) openai.Client {
-	return openai.NewClient(option.WithBaseURL(serve(t, answers)+"/v1"), option.WithAPIKey("aod"))
+func openAI(t *testing.T, answers string, speaks ...catalog.Dialect) openai.Client {
+	return openai.NewClient(option.WithBaseURL(serve(t, answers, speaks...)+"/v1"), option.WithAPIKey("aod"))
 }
 
-func claude(t *testing.T, answers string) anthropic.Client {
-	return anthropic.NewClient(anthropicoption.WithBaseURL(serve(t, answers)), anthropicoption.WithAPIKey("aod"))
+func claude(t *testing.T, answers string, speaks ...catalog.Dialect) anthropic.Client {
+	return anthropic.NewClient(anthropicoption.WithBaseURL(serve(t, answers, speaks...)), anthropicoption.WithAPIKey("aod"))
 }
 
 const (

@@ -15,6 +15,7 @@ import (
 	"github.com/agent-on-demand/aod/capsule"
 	"github.com/agent-on-demand/aod/capsule/unit"
 	"github.com/agent-on-demand/aod/client"
+	"github.com/agent-on-demand/aod/cmd/aod/chat"
 	"github.com/agent-on-demand/aod/cmd/aod/cli"
 	"github.com/agent-on-demand/aod/cmd/aod/complete"
 	"github.com/agent-on-demand/aod/cmd/aod/lookup"
@@ -35,7 +36,8 @@ They run unmodified, in the sandbox that capsules have.`,
 		Args: cli.KnownCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(runCommand(env), showCommand(env), checkCommand(env), attachCommand(env), sessionsCommand(env))
+	cmd.AddCommand(runCommand(env), showCommand(env), checkCommand(env),
+		chat.Command(env, "attach", "aod agent attach"), sessionsCommand(env))
 	return cmd
 }
 

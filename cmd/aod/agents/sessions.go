@@ -2,7 +2,6 @@ package agents
 
 import (
 	"context"
-	"encoding/json"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -10,10 +9,10 @@ import (
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/client"
+	"github.com/agent-on-demand/aod/cmd/aod/chat"
 	"github.com/agent-on-demand/aod/cmd/aod/cli"
 	"github.com/agent-on-demand/aod/cmd/aod/lookup"
 	"github.com/agent-on-demand/aod/cmd/aod/runcmd"
-	"github.com/agent-on-demand/aod/cmd/aod/runflags"
 	"github.com/agent-on-demand/aod/cmd/aod/ui"
 	"github.com/agent-on-demand/aod/cmd/aod/upload"
 )
@@ -35,7 +34,7 @@ func runTurn(ctx context.Context, env *cli.Env, unit, message string, flags agen
 		return err
 	}
 	if flags.begin {
-		begun, err := beginSession(ctx, env, server, unit, flags.run.Project)
+		begun, err := chat.Begin(ctx, env, server, unit, flags.run.Project)
 		if err != nil {
 			return lookup.OnlyHere(env, unit, err, lookup.Uploads)
 		}
@@ -43,7 +42,7 @@ func runTurn(ctx context.Context, env *cli.Env, unit, message string, flags agen
 		env.Note("session %s", begun.ID)
 	}
 	submission := client.Submission{
-		Unit: unit, Session: flags.session, Input: inputOf(message),
+		Unit: unit, Session: flags.session, Input: chat.Input(message),
 		Timeout: flags.run.Timeout,
 	}
 	for _, path := range flags.run.Input.File {
@@ -58,23 +57,6 @@ func runTurn(ctx context.Context, env *cli.Env, unit, message string, flags agen
 	}
 	flags.run.Text = true
 	return runcmd.Report(env, record, "", flags.run.Form(), nil)
-}
-
-// beginSession begins a session, with the project that is named.
-func beginSession(
-	ctx context.Context, env *cli.Env, server *client.Client, unit string, project runflags.Project,
-) (api.Session, error) {
-	send, err := project.Send(ctx, env)
-	if err != nil {
-		return api.Session{}, err
-	}
-	return server.Sessions.Create(ctx, unit, send)
-}
-
-// inputOf is the input of a message.
-func inputOf(text string) json.RawMessage {
-	raw, _ := json.Marshal(map[string]string{"message": text}) // texts can't fail
-	return raw
 }
 
 func sessionsCommand(env *cli.Env) *cobra.Command {

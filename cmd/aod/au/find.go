@@ -181,12 +181,6 @@ func interpreterOf(program string) ([]string, error) {
 
 var pythons = lazyregexp.New(`^python(3(\.[0-9]+)?)?$`)
 
-// debianHas are the interpreters of Debian's smallest image.
-var debianHas = map[string]bool{
-	"sh": true, "bash": true, "dash": true, "perl": true, "awk": true, "mawk": true,
-	"sed": true,
-}
-
 // programImage is the Dockerfile of a program of this machine. Its interpreter, if it has one,
 // must be in an image of ours: the error is an Input fault that shows what else would do.
 func programImage(program string) (string, error) {
@@ -201,7 +195,7 @@ func programImage(program string) (string, error) {
 	switch {
 	case pythons().MatchString(name):
 		return dockerfile(images.BaseName, "", "unit", append([]string{"python3"}, words[1:]...)), nil
-	case debianHas[name]:
+	case capsule.DebianHas(name):
 		return dockerfile(images.BaseFrom, "", "unit", append([]string{name}, words[1:]...)), nil
 	}
 	return "", noInterpreter(program, name, words)

@@ -1,5 +1,4 @@
-// Package capsules is the work on a directory: `aod init`, `aod build`, `aod test`, `aod shell`. It must not know the
-// root command.
+// Package capsules is the work on a directory: `aod init`, `aod build`, `aod shell`. It must not know the root command.
 //
 // Its Go API may change with every release: see docs/stability.md.
 package capsules

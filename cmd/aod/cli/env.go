@@ -48,6 +48,9 @@ func NotKept(err error, what string) error {
 // Home is the server's part of this command's data directory.
 func (env *Env) Home() string { return filepath.Join(filepath.Clean(env.Data), "server") }
 
+// Bundled is the directory, in that of data, of the units that come with AOD.
+func Bundled(data string) string { return filepath.Join(data, "bundled") }
+
 // DefaultData is the default data directory of a user (XDG Base Directory).
 func DefaultData() string {
 	if dir := os.Getenv("AOD_DATA"); dir != "" {

@@ -30,6 +30,8 @@ type LocalOptions struct {
 	Upstreams string   // a file of them; "": that of the environment
 	Asks      []string // of them, whose keys have to be there
 	Find      Finder   // of the units that these call; nil: they call none
+
+	AtOnce int // runs; 0: twice the number of processors
 }
 
 // Finder returns the unit with a name that a run may call, or a NotFound fault.

@@ -76,7 +76,8 @@ func (c completer) offer(complete completion, directive cobra.ShellCompDirective
 func (c completer) commands(root *cobra.Command) {
 	const none = cobra.ShellCompDirectiveNoFileComp
 	arguments := map[string]cobra.CompletionFunc{
-		"units": c.offer(first(c.servedUnits), none), "cancel": c.offer(c.activeRuns, none),
+		"units": c.offer(first(c.servedUnits), none), "chat": c.offer(first(c.servedUnits), none),
+		"cancel": c.offer(c.activeRuns, none),
 	}
 	for _, name := range []string{"run", "shell", "test", "build", "describe"} {
 		arguments[name] = c.offer(first(c.units), cobra.ShellCompDirectiveDefault)
@@ -132,8 +133,8 @@ func (c completer) unitsIn(ctx context.Context, place string) []cobra.Completion
 		if ctx.Err() != nil {
 			break
 		}
-		if unit, err := capsule.Load(filepath.Join(place, entry.Name())); err == nil {
-			names = append(names, unit.Name)
+		if name := capsule.NameOf(filepath.Join(place, entry.Name())); name != "" { // more isn't read for a key
+			names = append(names, name)
 		}
 	}
 	return names

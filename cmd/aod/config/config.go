@@ -16,6 +16,8 @@ type Config struct {
 	TLS       string   // TLSOff, TLSSelf or TLSFiles
 	Data      string   // directory of runs, their files and the record
 	Units     []string // directories of the units
+	Code      bool     // there is the unit that runs programs
+	Packages  []string // of Debian, that its image has
 	TokenFile string   // file with the token that every request must carry
 	Secrets   string   // directory of the secrets that units name; may be missing
 	NoAuth    bool     // no token is required; only with a loopback Listen

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/capsule/bundled"
 	"github.com/agent-on-demand/aod/capsule/outside"
 
 	"github.com/agent-on-demand/aod/api"
@@ -75,6 +76,14 @@ func (v paths) root(base string) {
 // unitNames is a list of names of units.
 func unitNames(into *[]string) list {
 	return list{into, "names", "write a list of units' names, such as [hello, csv-report]", ",", checkUnitName}
+}
+
+// packages is a list of packages of Debian.
+func packages(into *[]string) list {
+	return list{
+		into, "packages", "write a list of packages of Debian, such as [python3-numpy]", ",",
+		func(name string) (string, error) { return name, bundled.CheckPackage(name) },
+	}
 }
 
 // teamNames is a list of names of teams.

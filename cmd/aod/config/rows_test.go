@@ -78,15 +78,17 @@ func modelsSchema() object {
 			"use", "PROVIDER/MODEL, by the provider's name for it; the first that answers is taken.",
 			someOf(object{{"type", "string"}, {"pattern", "^[^/]+/."}, {"maxLength", 2048}}),
 		},
+		field{"order", "How use is asked: one after the other as listed, the cheapest first, or the first two at once.", oneOf("listed", "cheapest", "race")},
 		field{"price", "What a million tokens cost; without it, nobody knows.", price},
-		field{"max_output", "Tokens of an answer at most; 8192 by default.", upTo(mostTokens)},
-		field{"context", "Tokens that it can read, of the largest model in use; without it, nobody knows.", upTo(mostTokens)},
+		field{"prices", "What they cost at some of use, by PROVIDER/MODEL.", object{{"type", "object"}, {"additionalProperties", price}}},
+		field{"max_output", "Tokens of an answer at most; by default 8192, or less where known models can't give that.", upTo(mostTokens)},
+		field{"context", "Tokens that it can read, of the largest model in use; by default what is known of all in use.", upTo(mostTokens)},
 		field{"rpm", "Requests a minute; without it, nothing bounds them.", upTo(mostTokens)},
 		field{"tpm", "Tokens a minute; without it, nothing bounds them.", upTo(mostTokens)},
 		field{
 			"allow", "What requests may ask of the provider beside answers.",
 			someOf(object{{"type", "string"}, {"pattern", "^(remote_urls|files|((field|tool|part):)?[a-z0-9][a-z0-9_.-]{0,63})$"}}),
 		},
-		field{"images", "It takes images: agents show it those that their tools return.", flagged()},
+		field{"images", "It takes images: agents show it those that their tools return; by default what is known of all in use.", flagged()},
 	)
 }

@@ -30,10 +30,10 @@ const (
 // settings is the table of the server's settings, bound to the fields of c. It is the
 // only place where they are listed.
 func (c *Config) settings() []setting {
-	return slices.Concat(c.place(), c.runs(), c.sandboxes(), c.machines(), c.bounds(), c.kept())
+	return slices.Concat(c.place(), c.clients(), c.runs(), c.sandboxes(), c.machines(), c.bounds(), c.kept())
 }
 
-// place is where the server is, and who may ask it.
+// place is where the server is, and what it offers.
 func (c *Config) place() []setting {
 	return []setting{
 		{"listen", address(&c.Listen), "127.0.0.1:7070", "where the HTTP API listens; port 0 takes a free one"},
@@ -49,6 +49,18 @@ func (c *Config) place() []setting {
 			"the data directory; $XDG_DATA_HOME/aod or ~/.local/share/aod by default",
 		},
 		{"units", directories(&c.Units), "", "directories in which units are found"},
+		{"code", boolean{&c.Code}, "false", "offer aod.code, a unit that runs programs in Python"},
+		{
+			"code_packages", packages(&c.Packages), "",
+			"packages of Debian for aod.code, such as python3-numpy; the build of its image has the engine's network " +
+				"then",
+		},
+	}
+}
+
+// clients is who may ask the server, and the keys with which it asks others.
+func (c *Config) clients() []setting {
+	return []setting{
 		{
 			"token_file", pathOf(&c.TokenFile), "",
 			"the file with the token of all requests; server/token in the data directory by default",

@@ -17,6 +17,7 @@ import (
 	"github.com/agent-on-demand/aod/capsule"
 	"github.com/agent-on-demand/aod/capsule/contract"
 	"github.com/agent-on-demand/aod/capsule/registry"
+	"github.com/agent-on-demand/aod/capsule/skills"
 	"github.com/agent-on-demand/aod/capsule/unit"
 	"github.com/agent-on-demand/aod/cmd/aod/cli"
 	"github.com/agent-on-demand/aod/cmd/aod/lookup"
@@ -37,6 +38,7 @@ type Description struct {
 	Input       []contract.Field `json:"input"`
 	Output      []contract.Field `json:"output"`
 	MayCall     []string         `json:"may_call,omitempty"`
+	Skills      []skills.Skill   `json:"skills,omitempty"` // of a unit on this machine
 	Network     string           `json:"network,omitempty"`
 	Limits      map[string]any   `json:"limits,omitempty"`
 	Example     *exampleCall     `json:"example"`
@@ -48,8 +50,8 @@ func Command(env *cli.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "describe DIR|NAME",
 		Short: "Show what a unit takes and gives, and how to call it",
-		Long: `Show a unit's fields with their types and defaults, its files, whom it may call, its limits
-and an example call. A directory needs no engine and no server. NAME is a unit of the server
+		Long: `Show a unit's fields with their types and defaults, its files, whom it may call, its skills,
+its limits and an example call. A directory needs no engine and no server. NAME is a unit of the server
 that --server names; else it is looked for in --units, in the current directory and on the
 server of this machine.`,
 		Example: "  aod describe ./csv-report\n  aod describe hello --server http://127.0.0.1:7070\n" +
@@ -84,7 +86,8 @@ func describeHere(env *cli.Env, arg string, c *capsule.Capsule) Description {
 	u := unit.Of(c)
 	about := Description{
 		Name: c.Name, Kind: c.Kind, Version: c.Version, Description: c.Description, Dir: c.Dir,
-		Input: c.Contract.Input.Fields(), Output: c.Contract.Output.Fields(), MayCall: u.Policy.Grants,
+		Input: c.Contract.Input.Fields(), Output: c.Contract.Output.Fields(),
+		MayCall: u.Policy.Grants, Skills: c.Skills,
 		Limits: limitsOf(u, c.Remote == nil), Example: exampleOf(callOf(env, target(arg, c.Dir), u), c),
 	}
 	if c.Remote == nil {
@@ -178,6 +181,9 @@ func (d Description) show(out *ui.Output) error {
 		}
 	}
 	page.Field("may call", strings.Join(d.MayCall, ", "))
+	for i, skill := range d.Skills {
+		page.Field([]string{"skills", ""}[min(i, 1)], skill.Name+": "+skill.Description)
+	}
 	page.Field("network", d.Network)
 	page.Field("limits", limitsText(d.Limits))
 	if d.Example != nil {

@@ -18,6 +18,7 @@ import (
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/capsule"
+	"github.com/agent-on-demand/aod/capsule/bundled"
 	"github.com/agent-on-demand/aod/capsule/registry"
 	"github.com/agent-on-demand/aod/capsule/unit"
 	"github.com/agent-on-demand/aod/cmd/aod/cli"
@@ -60,7 +61,7 @@ func Callees(env *cli.Env, caller *unit.Unit, c *capsule.Capsule) cli.Finder {
 		if found := known[name]; found != nil {
 			return found, nil
 		}
-		found, err := Callee(append([]string{filepath.Dir(c.Dir)}, env.Units...), name)
+		found, err := Callee(env, append([]string{filepath.Dir(c.Dir)}, env.Units...), name)
 		if err != nil {
 			return nil, err
 		}
@@ -69,12 +70,12 @@ func Callees(env *cli.Env, caller *unit.Unit, c *capsule.Capsule) cli.Finder {
 	}
 }
 
-// Callee finds a unit that another one may call in one of these directories.
-func Callee(places []string, name string) (*capsule.Capsule, error) {
+// Callee finds a unit that another one may call in one of these directories, or among those that come with AOD.
+func Callee(env *cli.Env, places []string, name string) (*capsule.Capsule, error) {
 	if err := api.CheckUnitName(name); err != nil {
 		return nil, err
 	}
-	dir, err := find(places, name)
+	dir, err := find(env, places, name)
 	if err != nil {
 		return nil, err
 	}
@@ -140,7 +141,7 @@ func path(dir string) string {
 
 // named finds the directory of a unit's name on this machine.
 func named(env *cli.Env, name string) (string, error) {
-	dir, err := find(env.Units, name)
+	dir, err := find(env, env.Units, name)
 	if err != nil {
 		return "", err
 	}
@@ -175,8 +176,15 @@ func existing(env *cli.Env, dir string) (string, error) {
 }
 
 // find returns the directory of the unit with a name in directories of units, or "". Two are a Conflict fault that
-// names both.
-func find(places []string, name string) (string, error) {
+// names both. One that comes with AOD is nowhere else.
+func find(env *cli.Env, places []string, name string) (string, error) {
+	if strings.HasPrefix(name, api.Reserved) {
+		dir, err := bundled.Dir(cli.Bundled(env.Data), nil)
+		if err != nil {
+			return "", err
+		}
+		places = []string{dir}
+	}
 	var all []string
 	for _, place := range places {
 		dirs, _ := registry.Dirs(place) // an unreadable directory has no such unit

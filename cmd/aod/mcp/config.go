@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/agent-on-demand/aod/api/fault"
+	"github.com/agent-on-demand/aod/capsule/bundled"
 	"github.com/agent-on-demand/aod/cmd/aod/cli"
 	"github.com/agent-on-demand/aod/cmd/aod/lookup"
 	"github.com/agent-on-demand/aod/cmd/aod/runflags"
@@ -91,8 +92,11 @@ func checkUnits(env *cli.Env, flags mcpFlags) error {
 		}
 		known = append(known, lookup.Names(place, true)...)
 	}
+	if flags.code {
+		known = append(known, bundled.Code)
+	}
 	for _, name := range flags.units {
-		if len(env.Units) > 0 && !slices.Contains(known, name) {
+		if len(known) > 0 && !slices.Contains(known, name) {
 			return fault.New(fault.Input, "--unit names no unit of --units: %q", name).
 				WithHint("the units are %s", strings.Join(known, ", "))
 		}
@@ -135,7 +139,10 @@ func mcpArgs(env *cli.Env, flags mcpFlags) ([]string, error) {
 	for _, unit := range flags.units {
 		args = append(args, "--unit", unit)
 	}
-	if len(env.Units) == 0 {
+	if flags.code {
+		args = append(args, "--code")
+	}
+	if len(env.Units) == 0 && !flags.code {
 		return args, flags.sources.RefuseOnServer()
 	}
 	sources, err := flags.sources.Args()

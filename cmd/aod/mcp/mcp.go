@@ -30,12 +30,13 @@ func Command(env *cli.Env, own OwnUnits) *cobra.Command {
 command: an editor, a desktop client, another agent. Every unit is a tool, and a call is a run.
 
 The units are those of the server that runs on the data directory, or of --server; with --units
-the command runs those of a directory by itself, for as long as its client is there, and has
+(or --code) the command runs those of a directory by itself, for as long as its client is there, and has
 models, upstreams and secrets for them as aod run has. A server has the same tools at /mcp for
 clients that speak HTTP.`,
 		Example: `  aod mcp --units ~/capsules
   aod mcp --units ~/capsules --files ~/papers --out ~/results
   aod mcp --units ~/capsules --models ~/models.yaml
+  aod mcp --code
   aod mcp config claude --units ~/capsules`,
 		Args: cli.Exactly(0, "nothing but flags"),
 		RunE: func(cmd *cobra.Command, _ []string) error { return serveMCP(env, cmd, flags, own) },
@@ -48,12 +49,14 @@ clients that speak HTTP.`,
 // mcpFlags say what a client gets.
 type mcpFlags struct {
 	units      []string
+	code       bool // a setting, too: see config.Load
 	files, out string
 	sources    runflags.Sources // of units that the command runs by itself
 }
 
 func (f *mcpFlags) register(cmd *cobra.Command) {
 	cmd.Flags().StringArrayVar(&f.units, "unit", nil, "only this unit; may be repeated")
+	cmd.Flags().BoolVar(&f.code, "code", false, "offer aod.code, which runs programs in Python; runs units here")
 	cmd.Flags().StringVar(&f.files, "files", "", "a directory whose files may be given to tools by their paths")
 	cmd.Flags().StringVar(&f.out, "out", "", "a directory that gets the files of results")
 	f.sources.RegisterFiles(cmd.Flags())
@@ -89,11 +92,13 @@ func serveMCP(env *cli.Env, cmd *cobra.Command, flags mcpFlags, own OwnUnits) er
 		return err
 	}
 	opts.Version, opts.Logger = env.Version, cli.NewLogger(env.Err, "text", "warn")
-	if cmd.Flags().Changed("units") && cmd.Flags().Changed("server") {
-		return fault.New(fault.Input, "with --units this command runs units here, and --server names another place").
-			WithHint("give one of them")
+	here := cmd.Flags().Changed("units") || flags.code
+	if here && cmd.Flags().Changed("server") {
+		return fault.New(fault.Input,
+			"with --units or --code this command runs units here, and --server names another place").
+			WithHint("give one of them; a server has aod.code with the setting code: true")
 	}
-	if !cmd.Flags().Changed("units") {
+	if !here {
 		server, err := env.Connect()
 		if err == nil {
 			err = flags.sources.RefuseOnServer()
@@ -102,18 +107,26 @@ func serveMCP(env *cli.Env, cmd *cobra.Command, flags mcpFlags, own OwnUnits) er
 			opts.URL = server.Server()
 			return speakMCP(cmd.Context(), env, mcpRemote{server}, opts)
 		}
-		if env.Server != "" || !fault.Is(err, fault.Unavailable) {
+		if err := withoutServer(env, err); err != nil {
 			return err
-		}
-		if len(env.Units) == 0 {
-			return fault.New(fault.Unavailable, "no server runs on the data directory %q", env.Data).
-				WithHint("start one with `aod serve`, name one with --server URL, or give the directory of units " +
-					"with --units DIR")
 		}
 	}
 	return own(cmd, flags.sources, opts.Logger, func(ctx context.Context, units mcp.Service) error {
 		return speakMCP(ctx, env, units, opts)
 	})
+}
+
+// withoutServer is nil where the command runs the units of the environment, since it reached no server.
+func withoutServer(env *cli.Env, err error) error {
+	if env.Server != "" || !fault.Is(err, fault.Unavailable) {
+		return err
+	}
+	if len(env.Units) > 0 {
+		return nil
+	}
+	return fault.New(fault.Unavailable, "no server runs on the data directory %q", env.Data).
+		WithHint("start one with `aod serve`, name one with --server URL, or give the directory of units with " +
+			"--units DIR")
 }
 
 // OwnUnits calls do with a service over this command's own units.

@@ -17,6 +17,7 @@ import (
 	"github.com/agent-on-demand/aod/cmd/aod/runflags"
 	"github.com/agent-on-demand/aod/cmd/aod/ui"
 	"github.com/agent-on-demand/aod/handoff/gateway"
+	"github.com/agent-on-demand/aod/handoff/gateway/catalog"
 	"github.com/agent-on-demand/aod/internal/secrets"
 )
 
@@ -28,8 +29,11 @@ func Command(env *cli.Env) *cobra.Command {
 		Use:   "models",
 		Short: "Show the models that units can ask for",
 		Long: `Show the models that units can ask for by name: those of the server, or with --models those
-of a file. DIALECTS are the ways to ask, USE the providers in the order in which they are tried,
-and prices are those of a million tokens. Keys are never shown, but what is wrong with them.`,
+of a file. DIALECTS are the ways to ask, those in brackets by translation; USE are the providers in
+the order in which they are tried, unless cheapest: or race: stands before them, and prices are those
+of a million tokens. CONTEXT is what the model can read and LONGEST its longest answer, in tokens; IMAGES
+says whether agents show it those that their tools return. Keys are never shown, but what is wrong with
+them.`,
 		Example: "  aod models\n  aod models --models models.yaml\n  aod models --json | jq '.[].name'",
 		Args:    cli.Exactly(0, "nothing but flags"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -72,14 +76,33 @@ func modelTable(env *cli.Env, models []api.Model) error {
 		env.Out.Line("there are no models: write providers and models in the server's file, see docs/models.md")
 		return nil
 	}
-	table := ui.NewTable(env.Out, "MODEL", "DIALECTS", "USE", "INPUT", "OUTPUT", "LONGEST", "PROBLEM")
+	table := ui.NewTable(env.Out, "MODEL", "DIALECTS", "USE", "INPUT", "OUTPUT", "CONTEXT", "LONGEST", "IMAGES",
+		"PROBLEM")
 	for _, m := range models {
-		input, output := "-", "-"
+		input, output, context, images := "-", "-", "-", "-"
 		if m.Price != nil {
 			input, output = m.Price.Input.String(), m.Price.Output.String()
 		}
-		ui.Row(table, m.Name, strings.Join(m.Dialects, ","), strings.Join(m.Use, ","), input, output,
-			fmt.Sprint(m.MaxOutput), m.Problem)
+		if m.Context > 0 {
+			context = fmt.Sprint(m.Context)
+		}
+		if m.Images {
+			images = "yes"
+		}
+		dialects := strings.Join(m.Dialects, ",")
+		if len(m.Translated) > 0 {
+			dialects += " (" + strings.Join(m.Translated, ",") + ")"
+		}
+		ui.Row(table, m.Name, dialects, useText(m), input, output, context, fmt.Sprint(m.MaxOutput), images, m.Problem)
 	}
 	return table.Flush()
+}
+
+// useText names the providers, and how they are asked if not one after the other as listed.
+func useText(m api.Model) string {
+	use := strings.Join(m.Use, ",")
+	if m.Order == "" || m.Order == string(catalog.Listed) {
+		return use
+	}
+	return m.Order + ":" + use
 }

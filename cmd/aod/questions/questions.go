@@ -206,6 +206,18 @@ func Answer(ctx context.Context, env *cli.Env, server *client.Client, id, action
 	return nil
 }
 
+// Say answers a question by one text: one of its answers, or what is filled in.
+func Say(ctx context.Context, server *client.Client, q api.Question, text string) error {
+	action, form := text, json.RawMessage(nil)
+	if q.Kind != "" {
+		var err error
+		if action, form, err = saidTo(q, text); err != nil {
+			return err
+		}
+	}
+	return server.Questions.Answer(ctx, q.ID, api.Answer{Action: action, Form: form})
+}
+
 // saidTo makes an answer to a program's question of one text.
 func saidTo(q api.Question, text string) (action string, form json.RawMessage, err error) {
 	action, form, err = spoken(q.Answers, q.Form, text)

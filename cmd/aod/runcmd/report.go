@@ -51,7 +51,7 @@ func Report(env *cli.Env, record api.Record, kept string, as Form, failure error
 	if record.Outcome != api.Success && record.Models != nil {
 		env.Note("`aod runs %s --models` shows what its models were asked and answered", ui.Printable(record.ID))
 	}
-	if code := exitCode(record); code != 0 {
+	if code := ExitCode(record); code != 0 {
 		return ui.ExitError(code)
 	}
 	return nil
@@ -59,25 +59,38 @@ func Report(env *cli.Env, record api.Record, kept string, as Form, failure error
 
 // PrintRun prints a run's record, or its output if it has one.
 func PrintRun(env *cli.Env, record api.Record, as Form) error {
-	var answer struct{ Text *string }
 	switch {
 	case as == asRecord:
 		return env.Out.JSON(record)
 	case record.Outcome != api.Success:
 		return nil
-	case as == AsText && json.Unmarshal(record.Output, &answer) == nil && answer.Text != nil:
-		text := *answer.Text
-		if env.Out.Terminal {
-			text = ui.Printable(text)
+	case as == AsText:
+		if text, is := TextOf(record); is {
+			printText(env, text)
+			return nil
 		}
-		env.Out.Line("%s", text)
-		return nil
 	}
 	return env.Out.JSON(record.Output)
 }
 
-// exitCode is the exit code for a run.
-func exitCode(record api.Record) int {
+func printText(env *cli.Env, text string) {
+	if env.Out.Terminal {
+		text = ui.Printable(text)
+	}
+	env.Out.Line("%s", text)
+}
+
+// TextOf returns the text of an answer, if it has one.
+func TextOf(record api.Record) (text string, is bool) {
+	var answer struct{ Text *string }
+	if json.Unmarshal(record.Output, &answer) != nil || answer.Text == nil || record.Outcome != api.Success {
+		return "", false
+	}
+	return *answer.Text, true
+}
+
+// ExitCode is the exit code for a run that has ended.
+func ExitCode(record api.Record) int {
 	switch record.Outcome {
 	case api.Success:
 		return 0

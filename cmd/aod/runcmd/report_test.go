@@ -23,7 +23,7 @@ func TestExitCodes(t *testing.T) {
 		{api.SystemError, nil, 125},
 	}
 	for _, c := range cases {
-		if got := exitCode(api.Record{Outcome: c.outcome, ExitCode: c.code}); got != c.want {
+		if got := ExitCode(api.Record{Outcome: c.outcome, ExitCode: c.code}); got != c.want {
 			t.Errorf("%s: exit code %d, want %d", c.outcome, got, c.want)
 		}
 	}

@@ -30,9 +30,10 @@ func RerunCommand(env *cli.Env) *cobra.Command {
 		Long: `Start a new run with the input and the files of one that has ended, and follow it to
 its end as aod run does: stdout is the result, and the exit code is the run's. The unit is
 run as it is now. Without --server the last runs of aod run on this machine are known, too.
-A flow can begin at a step of the old run, whose steps before that are taken over.`,
+A flow can begin at a step of the old run, whose steps before that are taken over, and on a
+server an agent at a turn: models and units are asked anew from there on.`,
 		Example: "  aod rerun 0198c0de-…\n  aod rerun 0198c0de-… --detach\n  aod rerun 0198c0de-… --from failed\n" +
-			"  aod rerun 0198c0de-… --from review#2 --set mark=9\n" +
+			"  aod rerun 0198c0de-… --from review#2 --set mark=9\n  aod rerun 0198c0de-… --from turn:3\n" +
 			"  aod rerun 0198c0de-… --from failed --answer approve=reject",
 		Args: cli.Exactly(1, "the id of a run"),
 		RunE: func(cmd *cobra.Command, args []string) error { return rerun(cmd.Context(), env, args[0], flags, again) },
@@ -41,7 +42,7 @@ A flow can begin at a step of the old run, whose steps before that are taken ove
 	cmd.Flags().BoolVar(&flags.JSON, "json", false, "print the whole run record instead of the result")
 	cmd.Flags().BoolVar(&flags.Detach, "detach", false, "on a server: print the new run's id and don't wait for it")
 	cmd.Flags().StringVar(&again.from, "from", "",
-		"of a flow: the address of a step, as aod flow steps lists them, or failed")
+		"of a flow: the address of a step, as aod flow steps lists them, or failed; of an agent: turn:N")
 	cmd.Flags().StringArrayVarP(&again.set, "set", "s", nil,
 		"with --from: what the state has before that step, `key=value`, JSON or a text; may be repeated")
 	flags.registerAnswers(cmd.Flags())

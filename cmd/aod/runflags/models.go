@@ -3,6 +3,7 @@ package runflags
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -31,6 +32,10 @@ type Models struct {
 	replay string
 
 	Answered bool // test cases say what models answer
+	// Instead is the model that is asked in the place of all that units name, also where cases say what those answer.
+	Instead string
+	// Resume is the cassette of a test that goes on: what is in it nobody is asked again, and it gets the rest.
+	Resume string
 }
 
 // Register adds the flags to a command.
@@ -80,8 +85,22 @@ func knownOf(table catalog.Catalog, files secrets.Files) Known {
 }
 
 // Catalog returns the models of the file, else those of the providers whose keys are among the files or in the
-// environment.
-func (f *Models) Catalog(files secrets.Files) (known Known, err error) {
+// environment. A model in the place of all is a NotFound fault where there is none of its name.
+func (f *Models) Catalog(files secrets.Files) (Known, error) {
+	known, err := f.catalog(files)
+	if err != nil || f.Instead == "" {
+		return known, err
+	}
+	model, is := known.Model(f.Instead)
+	if !is {
+		return known, fault.New(fault.NotFound, "there is no model %s to ask", fault.Quote(f.Instead)).
+			WithHint("`aod models --models FILE` lists those of a file")
+	}
+	known.Models, known.Other = nil, func(string) (catalog.Model, bool) { return model, true }
+	return known, nil
+}
+
+func (f *Models) catalog(files secrets.Files) (known Known, err error) {
 	if path := f.Path(); path != "" {
 		table, err := readCatalog(path)
 		return knownOf(table, files), err
@@ -166,7 +185,7 @@ func anyCatalog() catalog.Catalog {
 	}
 }
 
-// ownWindow is longer than what any model of these providers can read, in tokens.
+// ownWindow is longer than what any model of these providers can read, in tokens: for those that nobody knows.
 const ownWindow = 1_100_000
 
 // ownKeys are the keys of ownProviders: of a --secret, else of the environment.
@@ -196,10 +215,12 @@ func (k ownKeys) catalog() (catalog.Catalog, error) {
 			if !strings.HasPrefix(name, p.prefix) {
 				return others(name)
 			}
-			price, _ := catalog.KnownPrice(provider, name)
-			return catalog.Model{
-				Use: []catalog.Use{{Provider: p.name, Model: name}}, Context: ownWindow, Price: price,
-			}, true
+			model := catalog.Model{Use: []catalog.Use{{Provider: p.name, Model: name}}}
+			model.Price, _ = catalog.KnownPrice(provider, name)
+			if l, _ := catalog.KnownLimits(provider, name); l.Context == 0 {
+				model.Context = ownWindow
+			}
+			return model, true
 		}
 	}
 	return known, nil
@@ -239,6 +260,9 @@ func (k Known) SayWherePromptsGo(env *cli.Env, units []*unit.Unit) {
 	}
 }
 
+// Records reports whether the flags name a cassette.
+func (f *Models) Records() bool { return f.record != "" || f.replay != "" }
+
 // Touch makes the file of a cassette that is to be recorded, so that a test case may name it
 // already.
 func (f *Models) Touch() error {
@@ -260,6 +284,9 @@ func (f *Models) source() (source models.Source, done func() error, err error) {
 			return source, done, err
 		}
 	}
+	if f.Resume != "" {
+		return f.resumed()
+	}
 	if f.record == "" {
 		return source, done, nil
 	}
@@ -271,14 +298,99 @@ func (f *Models) source() (source models.Source, done func() error, err error) {
 	return source, file.Close, nil
 }
 
-// OfCase returns a context with what a test case says that models answer, unless the flags say what they do. A case
-// is recorded anew though it has answers.
-func (f *Models) OfCase(ctx context.Context, test capsule.Case) (context.Context, error) {
-	if f.record != "" || f.replay != "" {
-		return ctx, nil
+// resumed opens the cassette of a test that goes on.
+func (f *Models) resumed() (source models.Source, done func() error, err error) {
+	done = func() error { return nil }
+	file, err := safefs.OpenLines(f.Resume)
+	if err != nil {
+		return source, done, fault.Wrap(fault.Input, err, "the cassette %q can't be written", f.Resume)
 	}
-	source, err := f.answersOf(test)
+	if source.Resume, err = cassette.Read(f.Resume, file); err != nil {
+		return source, done, errors.Join(err, file.Close())
+	}
+	source.Record = cassette.NewRecorder(file)
+	return source, file.Close, nil
+}
+
+// Answers is where the answers of models come from in a run of a test case.
+type Answers string
+
+// The answers are of models that are asked; were recorded in a run that was made for this one; or are the same in each
+// run of the case.
+const (
+	Live     Answers = "live"
+	Recorded Answers = "recorded"
+	Same     Answers = "same"
+)
+
+// OfCase returns a context with what a test case says that models answer, unless the flags say what they do: that is
+// the source of ctx, which is Sources.WithUnit's. A case is recorded anew though it has answers. Of a case that is
+// repeated n is the number of the run, from 1, which has its own part of a cassette; 0: it isn't repeated.
+func (f *Models) OfCase(ctx context.Context, test capsule.Case, n int) (context.Context, Answers, error) {
+	source, part := models.SourceOf(ctx), fmt.Sprintf("%s#%d", test.Name, max(n, 1))
+	if !f.Records() && f.Instead == "" {
+		own, err := f.answersOf(test)
+		if err != nil {
+			return ctx, Live, err
+		}
+		if own.Script != nil || own.Replay != nil {
+			source = own
+		}
+	}
+	from := Live
+	if source.Script != nil {
+		from = Same
+	}
+	if source.Replay != nil {
+		from = Same
+		if n > 0 || f.replay == "" { // a cassette of the flags has all runs of a command, one after the other
+			var own bool
+			if source.Replay, own = source.Replay.For(part); own {
+				from = Recorded
+			}
+		}
+	}
+	if source.Record != nil && (n > 0 || source.Resume != nil) {
+		source.Record = source.Record.For(part)
+	}
+	if source.Resume != nil {
+		source.Resume, _ = source.Resume.For(part)
+	}
+	return models.WithSource(ctx, source), from, nil
+}
+
+// OfGrader returns the context of OfCase for the unit that grades the case: of a cassette it has the same part, but a
+// case says by itself what models answer it.
+func (f *Models) OfGrader(ctx context.Context, test capsule.Case) (context.Context, error) {
+	source := models.SourceOf(ctx)
+	source.Script = nil
+	var err error
+	switch given := test.Expect.Grade.Models; {
+	case f.Records():
+	case given != nil:
+		source.Script, err = scriptOf(test.File, "/expect/grade/models", given)
+	case source.Replay == nil && f.Path() == "" && f.Answered:
+		source.Script = script.None(fmt.Sprintf("%s has no answers of models for the unit that grades: give "+
+			"\"grade\" its own \"models\"", test.File))
+	}
 	return models.WithSource(ctx, source), err
+}
+
+// WithoutCassette is the same without what the flags say to record or replay, and to ask in the place of all.
+func (f *Models) WithoutCassette() Models {
+	return Models{File: f.File, Answered: f.Answered || f.Records()}
+}
+
+// scriptOf reads the answers that stand at a place of a test case.
+func scriptOf(file, pointer string, answers json.RawMessage) (*script.Script, error) {
+	made, findings := script.Read(file, answers)
+	if len(findings) == 0 {
+		return made, nil
+	}
+	for i := range findings {
+		findings[i].Line, findings[i].Pointer = 0, pointer+findings[i].Pointer
+	}
+	return nil, fault.New(fault.Capsule, "the answers of models in %s are not valid", file).WithFindings(findings)
 }
 
 func (f *Models) answersOf(test capsule.Case) (source models.Source, err error) {
@@ -286,14 +398,7 @@ func (f *Models) answersOf(test capsule.Case) (source models.Source, err error) 
 	case test.Cassette != "":
 		source.Replay, err = readCassette(test.Cassette)
 	case test.Models != nil:
-		var findings []fault.Finding
-		if source.Script, findings = script.Read(test.File, test.Models); len(findings) > 0 {
-			for i := range findings {
-				findings[i].Line, findings[i].Pointer = 0, "/models"+findings[i].Pointer
-			}
-			err = fault.New(fault.Capsule, "the answers of models in %s are not valid", test.File).
-				WithFindings(findings)
-		}
+		source.Script, err = scriptOf(test.File, "/models", test.Models)
 	case f.Path() == "" && f.Answered:
 		source.Script = script.None(fmt.Sprintf("%s has no answers of models, as other cases have: give it "+
 			"\"models\", a list of answers or the file that `aod test --case %s --record FILE` writes",

@@ -40,6 +40,11 @@ func TestAKeyOfTheEnvironmentGoesToItsPlaceAlone(t *testing.T) {
 			}
 			p := known.Providers["openai"]
 			model, there := known.Model("gpt-4o-mini")
+			other, _ := known.Model("gpt-99")
+			window, otherWindow := known.Limits(model).Context, known.Limits(other).Context
+			if otherWindow != ownWindow || (window == 128_000) != (c.address == "") || (window == ownWindow) != (c.address != "") {
+				t.Errorf("gpt-4o-mini reads %d tokens, an unknown model %d", window, otherWindow)
+			}
 			if err != nil || !there || p.BaseURL != c.address || p.Kind != c.kind || (model.Price != nil) != (c.address == "") {
 				t.Errorf("%+v, %+v, %v", p, model, err)
 			}

@@ -29,6 +29,7 @@ type Sources struct {
 	Models    Models
 	Upstreams string // a file of them
 	Secrets   Secrets
+	AtOnce    int // runs; 0: see cli.LocalOptions
 }
 
 // Register adds the flags to a command.
@@ -83,7 +84,7 @@ func (s *Sources) WithUnit(
 
 // open returns what the runs get. The gateway is the caller's to close.
 func (s *Sources) open(env *cli.Env, u *unit.Unit, find cli.Finder) (cli.LocalOptions, error) {
-	opts := cli.LocalOptions{Upstreams: s.Upstreams, Find: find}
+	opts := cli.LocalOptions{Upstreams: s.Upstreams, Find: find, AtOnce: s.AtOnce}
 	units, whole := cli.Reachable(u, find)
 	found, err := s.Find(Beside{Secrets: filepath.Join(env.Data, "secrets"), Units: units, Whole: whole})
 	if err != nil {

@@ -57,6 +57,9 @@ func callCells(c api.ModelCall) []string {
 	if c.Source != "provider" && c.Source != "" {
 		by = c.Source
 	}
+	if c.Raced != "" {
+		by += " before " + c.Raced
+	}
 	status := fmt.Sprint(c.Status)
 	if c.Rule != "" {
 		status += " " + c.Rule

@@ -189,6 +189,11 @@ func escapeControls(document string) string {
 	return b.String()
 }
 
+// Through returns the same stream, written through another writer.
+func (o *Output) Through(w io.Writer) *Output {
+	return &Output{Writer: w, Terminal: o.Terminal, colour: o.colour, FD: o.FD}
+}
+
 // Plain returns the same stream without colours.
 func (o *Output) Plain() *Output {
 	return &Output{Writer: o, Terminal: o.Terminal, FD: o.FD}

@@ -19,13 +19,24 @@ func (o *Output) EgressLine(unit string, e api.EgressEvent) string {
 	return o.Style(Dim, fmt.Sprintf("%s reaches %s", Printable(unit), to))
 }
 
-// ModelUsage tells what was spent on models: "5 model calls, 12.4k tokens, 0.021".
+// ModelUsage tells what was spent on models: "5 model calls, 12.4k tokens, 71 % of the input cached, 0.021".
 func ModelUsage(u api.ModelUsage) string {
 	parts := []string{Plural(int(u.Calls), "model call"), Tokens(u.Charged)}
+	if share := percent(u.Tokens.Cached, u.Tokens.Input); share > 0 {
+		parts = append(parts, fmt.Sprintf("%d %% of the input cached", share))
+	}
 	if u.Cost > 0 {
 		parts = append(parts, u.Cost.String())
 	}
 	return strings.Join(parts, ", ")
+}
+
+// percent is a part of a whole, cut off.
+func percent(part, whole int64) int64 {
+	if whole <= 0 {
+		return 0
+	}
+	return int64(float64(part) / float64(whole) * 100)
 }
 
 // Tokens writes a number of tokens.

@@ -27,7 +27,7 @@ func flowFindings(env *cli.Env, c *capsule.Capsule) (findings []fault.Finding) {
 		if _, known := contracts[name]; known {
 			continue
 		}
-		found, err := lookup.Callee(places, name)
+		found, err := lookup.Callee(env, places, name)
 		if fault.Is(err, fault.NotFound) {
 			findings = append(findings, fault.Finding{
 				File: flow.FileName, Warning: true, Message: fmt.Sprintf("there is no unit %q beside this one", name),
@@ -42,19 +42,19 @@ func flowFindings(env *cli.Env, c *capsule.Capsule) (findings []fault.Finding) {
 	units := func(name string) (*contract.Contract, bool) { return contracts[name], true }
 	return append(findings, c.Flow.Check(flow.Terms{
 		Units: units, Contract: c.Contract, Timeout: c.Agent.Limits.Timeout, Calls: c.Agent.Budgets.Calls,
-		Name: c.Name, Recursion: c.Agent.Recursion, Callees: calleesIn(places),
+		Name: c.Name, Recursion: c.Agent.Recursion, Callees: calleesIn(env, places),
 	})...)
 }
 
 // calleesIn finds the units that others in these directories may call. Each is read once.
-func calleesIn(places []string) func(name string) []string {
+func calleesIn(env *cli.Env, places []string) func(name string) []string {
 	known := map[string][]string{}
 	return func(name string) []string {
 		names, read := known[name]
 		if read {
 			return names
 		}
-		if found, err := lookup.Callee(places, name); err == nil {
+		if found, err := lookup.Callee(env, places, name); err == nil {
 			names = unit.Of(found).Policy.Grants
 		}
 		known[name] = names
@@ -79,7 +79,7 @@ func missingGrants(env *cli.Env, c *capsule.Capsule) []fault.Finding {
 		if tool.Capsule == "" || tool.Capsule == c.Name {
 			continue
 		}
-		if _, err := lookup.Callee(places, tool.Capsule); !fault.Is(err, fault.NotFound) {
+		if _, err := lookup.Callee(env, places, tool.Capsule); !fault.Is(err, fault.NotFound) {
 			continue // there is one, though it may have problems of its own
 		}
 		findings = append(findings, fault.Finding{

@@ -3,7 +3,7 @@
 // KeyOf makes the key of a request: dialect, model and canonical body, in which names are sorted and numbers stay as
 // they were written. Recorder.Keep writes an answer as a line of JSON; Read reads all lines; Player.Next gives the n-th
 // equal request the n-th answer. A request that isn't there is a *Miss, which names the nearest one that is and where
-// the two differ.
+// the two differ. A line may be for one run of many alone: see Recorder.For and Player.For.
 //
 // It knows bodies and answers, and makes no connection. It must not know providers.
 //
@@ -62,6 +62,7 @@ func (c *Chunk) UnmarshalJSON(raw []byte) error {
 
 // line is one request with its answer, in the file.
 type line struct {
+	For     string          `json:"for,omitempty"` // whose it is: see Recorder.For
 	Dialect string          `json:"dialect"`
 	Model   string          `json:"model"`
 	Stream  bool            `json:"stream,omitempty"`
@@ -73,12 +74,22 @@ type line struct {
 
 // Recorder writes a cassette. It is safe for concurrent use.
 type Recorder struct {
+	*writer
+	whose string
+}
+
+// writer is where all Recorders of a cassette write.
+type writer struct {
 	mu sync.Mutex
 	to io.Writer
 }
 
 // NewRecorder returns a recorder that writes each request with its answer as one line.
-func NewRecorder(to io.Writer) *Recorder { return &Recorder{to: to} }
+func NewRecorder(to io.Writer) *Recorder { return &Recorder{writer: &writer{to: to}} }
+
+// For returns a Recorder of the same cassette for a run that asks the same as others: what it writes is for the run of
+// that name alone.
+func (r *Recorder) For(whose string) *Recorder { return &Recorder{r.writer, whose} }
 
 // Keep writes a request and its answer.
 func (r *Recorder) Keep(q Request, a Answer) error {
@@ -90,7 +101,7 @@ func (r *Recorder) Keep(q Request, a Answer) error {
 	if err != nil {
 		return fmt.Errorf("record: %w", err)
 	}
-	raw, err := strictjson.Encode(line{q.Dialect, q.Model, q.Stream, request, a.Status, a.Type, a.Chunks})
+	raw, err := strictjson.Encode(line{r.whose, q.Dialect, q.Model, q.Stream, request, a.Status, a.Type, a.Chunks})
 	if err != nil {
 		return fmt.Errorf("record: %w", err)
 	}
@@ -107,7 +118,7 @@ const maxLine = 64 << 20
 
 // Read reads a cassette. An error is an Input fault that names the line.
 func Read(file string, from io.Reader) (*Player, error) {
-	p := &Player{known: map[string][]*take{}, next: map[string]int{}}
+	p := newPlayer()
 	lines := bufio.NewScanner(from)
 	lines.Buffer(nil, maxLine)
 	n := 0
@@ -146,7 +157,6 @@ func (p *Player) add(raw []byte) error {
 	if err != nil {
 		return err
 	}
-	p.known[key] = append(p.known[key], &take{q, body, Answer{l.Status, l.Type, l.Chunks}})
-	p.takes = append(p.takes, p.known[key][len(p.known[key])-1])
+	p.put(&take{l.For, key, q, body, Answer{l.Status, l.Type, l.Chunks}})
 	return nil
 }

@@ -12,6 +12,7 @@ import (
 
 // Player answers from a cassette. It is safe for concurrent use.
 type Player struct {
+	whose string // of whom alone it is; "": of all
 	takes []*take
 
 	mu    sync.Mutex
@@ -21,13 +22,39 @@ type Player struct {
 
 // take is a request with its answer.
 type take struct {
+	whose   string // for whom alone it is; "": for all
+	key     string
 	request Request
 	body    any // canonical
 	answer  Answer
 }
 
+func newPlayer() *Player { return &Player{known: map[string][]*take{}, next: map[string]int{}} }
+
+func (p *Player) put(t *take) {
+	p.known[t.key] = append(p.known[t.key], t)
+	p.takes = append(p.takes, t)
+}
+
+// For returns a Player of what was recorded for a run by Recorder.For, and whether there is anything like that: where
+// there isn't, for no run, it has all. It has given no answer yet.
+func (p *Player) For(whose string) (of *Player, own bool) {
+	of = newPlayer()
+	own = slices.ContainsFunc(p.takes, func(t *take) bool { return t.whose != "" })
+	if own {
+		of.whose = whose
+	}
+	for _, t := range p.takes {
+		if t.whose == of.whose {
+			of.put(t)
+		}
+	}
+	return of, own
+}
+
 // Miss says that a cassette has no answer, or none any more.
 type Miss struct {
+	Whose   string // for whom alone the answers were to be, and there are none; "": there are some
 	Spent   int    // how many equal requests it had, all answered
 	Nearest int    // the line of the nearest request, from 1; 0 for none
 	Pointer string // where that one differs first
@@ -35,6 +62,8 @@ type Miss struct {
 
 func (m *Miss) Error() string {
 	switch {
+	case m.Whose != "":
+		return fmt.Sprintf("the cassette has nothing for %s", m.Whose)
 	case m.Spent > 0:
 		return fmt.Sprintf("the cassette has %d answers to this request, and all are given", m.Spent)
 	case m.Nearest == 0:
@@ -66,6 +95,9 @@ func (p *Player) Next(q Request) (Answer, error) {
 // miss finds the request that differs in the least.
 func (p *Player) miss(q Request, body any) *Miss {
 	best, miss := 0, &Miss{}
+	if len(p.takes) == 0 {
+		miss.Whose = p.whose
+	}
 	for i, t := range p.takes {
 		if t.request.Dialect != q.Dialect || t.request.Model != q.Model {
 			continue

@@ -5,7 +5,7 @@
 // was parsed already, and Check then holds the two against each other. Findings have lines.
 //
 // Prices are integers: billionths of the currency for a million tokens. KnownPrice has approximate ones of
-// known models, of a date; there is no list of what models there are.
+// known models, of a date, and KnownLimits what they can read and answer; there is no list of what models there are.
 //
 // It must not know how a provider is asked.
 //
@@ -80,18 +80,37 @@ func (p Provider) Speaks(d Dialect) bool { return slices.Contains(p.Dialects, d)
 // Use is a model of a provider, by the provider's own name for it.
 type Use struct{ Provider, Model string }
 
+func (u Use) String() string { return u.Provider + "/" + u.Model }
+
+func (u Use) compare(other Use) int { return cmp.Compare(u.String(), other.String()) }
+
 // Model is what a unit can ask for by a name.
 type Model struct {
-	Use       []Use  // the first that answers is taken
-	Price     *Price // nil: nobody knows
-	MaxOutput int64  // tokens of an answer at most; 0 is DefaultMaxOutput
-	Context   int64  // tokens that it can read, of the largest model in use; 0: nobody knows
-	RPM       int    // requests a minute; 0 bounds nothing
-	TPM       int64  // tokens a minute; 0 bounds nothing
+	Use       []Use         // the first that answers is taken
+	Order     Order         // in which they are asked; "" is Listed
+	Price     *Price        // nil: nobody knows
+	Prices    map[Use]Price // of some of the use, where they aren't Price
+	MaxOutput int64         // tokens of an answer at most; 0: see Catalog.Limits
+	Context   int64         // tokens that it can read, of the largest model in use; 0: likewise
+	RPM       int           // requests a minute; 0 bounds nothing
+	TPM       int64         // tokens a minute; 0 bounds nothing
 	Allow     []string
-	Images    bool // it takes them: agents show it those that their tools return
+	Images    *bool // it takes them: agents show it those that their tools return; nil: see Catalog.Limits
 	Timeouts  Timeouts
 }
+
+// Order is an order in which the use of a model is asked.
+type Order string
+
+// The orders.
+const (
+	Listed   Order = "listed"   // one after the other, as they stand there
+	Cheapest Order = "cheapest" // one after the other, by what the request can cost
+	Race     Order = "race"     // the first two at once, and the others after them
+)
+
+// Orders are all orders.
+func Orders() []Order { return []Order{Listed, Cheapest, Race} }
 
 // Timeouts are how long one attempt may take; 0 is the usual time. A model's go before its provider's.
 type Timeouts struct {
@@ -111,14 +130,6 @@ func (t Timeouts) Over(others Timeouts) Timeouts {
 // DefaultMaxOutput is the cap of an answer where nobody gives one, in tokens: without any, the
 // worst that a request can cost would have no bound.
 const DefaultMaxOutput = 8192
-
-// OutputCap returns the most tokens that an answer may have.
-func (m Model) OutputCap() int64 {
-	if m.MaxOutput > 0 {
-		return m.MaxOutput
-	}
-	return DefaultMaxOutput
-}
 
 // Price is what a million tokens cost, in billionths of the currency.
 type Price struct {

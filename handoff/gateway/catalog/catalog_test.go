@@ -19,7 +19,7 @@ const whole = `providers:
 models:
   small: {use: [openai/gpt-5-mini, gpu/org/qwen3], price: {input: 0.25, cached: 0.025, output: 2}, max_output: 8192, rpm: 500, tpm: 200000}
   claude: {use: [anthropic/claude], price: {input: 3, cache_write: 3.75, output: 15}, allow: [web_search, remote_urls, "field:service_tier"], images: true, context: 200000}
-  gemini-2.5: {use: [gpu/qwen3]}
+  gemini-2.5: {use: [gpu/qwen3], order: race, prices: {gpu/qwen3: {input: 1, output: 2}}}
 `
 
 func TestATableOfProvidersAndModels(t *testing.T) {
@@ -36,8 +36,8 @@ func TestATableOfProvidersAndModels(t *testing.T) {
 		},
 		Models: map[string]Model{
 			"small":      {Use: []Use{{"openai", "gpt-5-mini"}, {"gpu", "org/qwen3"}}, Price: &Price{250_000_000, 25_000_000, 250_000_000, 2_000_000_000}, MaxOutput: 8192, RPM: 500, TPM: 200000},
-			"claude":     {Use: []Use{{"anthropic", "claude"}}, Price: &Price{3_000_000_000, 3_000_000_000, 3_750_000_000, 15_000_000_000}, Allow: []string{"web_search", "remote_urls", "field:service_tier"}, Images: true, Context: 200_000},
-			"gemini-2.5": {Use: []Use{{"gpu", "qwen3"}}},
+			"claude":     {Use: []Use{{"anthropic", "claude"}}, Price: &Price{3_000_000_000, 3_000_000_000, 3_750_000_000, 15_000_000_000}, Allow: []string{"web_search", "remote_urls", "field:service_tier"}, Images: new(true), Context: 200_000},
+			"gemini-2.5": {Use: []Use{{"gpu", "qwen3"}}, Order: Race, Prices: map[Use]Price{{"gpu", "qwen3"}: {1_000_000_000, 1_000_000_000, 1_000_000_000, 2_000_000_000}}},
 		},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -45,9 +45,6 @@ func TestATableOfProvidersAndModels(t *testing.T) {
 	}
 	if got := got.Dialects(got.Models["small"]); !cmp.Equal(got, Dialects()) {
 		t.Error(got)
-	}
-	if got.Models["gemini-2.5"].OutputCap() != DefaultMaxOutput || got.Models["small"].OutputCap() != 8192 {
-		t.Error("caps")
 	}
 }
 
@@ -80,6 +77,9 @@ func TestWhatIsWrongInATableIsFoundWithItsLine(t *testing.T) {
 		"models:\n  m: {use: [p/m], price: {input: 0.0000000001}}": "it isn't a price",
 		"models:\n  m: {use: [p/m], price: {input: 1000001}}":      "it isn't a price",
 		"models:\n  m: {use: [p/m], price: {input: \"1\"}}":        "it isn't a price",
+		"models:\n  m: {use: [p/m], images: 1}":                    "f:2: models.m.images: it isn't true or false",
+		"models:\n  m: {use: [p/m], order: fastest}":               "f:2: models.m.order: it isn't an order",
+		"models:\n  m: {use: [p/m], prices: {p/n: {input: 1}}}":    "f:2: models.m.prices.p/n: it isn't in use",
 		"models:\n  m: {use: [p/m], allow: [EVERYTHING]}":          "models.m.allow.0: it isn't one of",
 		"models:\n  \"m m\": {use: [p/m]}":                         "a model can't have this name",
 	} {

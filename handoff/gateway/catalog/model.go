@@ -2,7 +2,9 @@ package catalog
 
 import (
 	"errors"
+	"maps"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -46,27 +48,69 @@ func (r *reader) model(at string, v any) Model {
 	var m Model
 	var rpm int64
 	r.Object(at, v, strictyaml.Fields{
-		"use": r.uses(&m.Use), "price": func(at string, v any) { m.Price = r.price(at, v) },
+		"use": r.uses(&m.Use), "order": r.order(&m.Order),
+		"price":      func(at string, v any) { m.Price = r.price(at, v) },
+		"prices":     func(at string, v any) { m.Prices = r.prices(at, v) },
 		"max_output": r.integer(&m.MaxOutput, maxTokens), "context": r.integer(&m.Context, maxTokens),
 		"rpm": r.integer(&rpm, maxTokens), "tpm": r.integer(&m.TPM, maxTokens),
-		"allow": r.allow(&m.Allow), "images": r.Boolean(&m.Images),
+		"allow": r.allow(&m.Allow), "images": r.flag(&m.Images),
 		"timeouts": r.timeouts(&m.Timeouts),
 	})
 	m.RPM = int(rpm)
 	if len(m.Use) == 0 {
 		r.Report(at, "it uses nothing", "write use: [provider/model]")
 	}
+	r.checkPrices(at+"/prices", m)
 	return m
+}
+
+func (r *reader) checkPrices(at string, m Model) {
+	for _, u := range slices.SortedFunc(maps.Keys(m.Prices), Use.compare) {
+		if !slices.Contains(m.Use, u) {
+			r.Report(strictyaml.Under(at, u.String()), "it isn't in use", "name one of use, as it stands there")
+		}
+	}
+}
+
+func (r *reader) order(into *Order) func(string, any) {
+	return func(at string, v any) {
+		s, _ := v.(string)
+		if *into = Order(s); !slices.Contains(Orders(), *into) {
+			r.Report(at, "it isn't an order", "write listed, cheapest or race")
+		}
+	}
+}
+
+// flag reads true or false, of which neither is the default.
+func (r *reader) flag(into **bool) func(string, any) {
+	return func(at string, v any) {
+		*into = new(false)
+		r.Boolean(*into)(at, v)
+	}
 }
 
 func (r *reader) uses(into *[]Use) func(string, any) {
 	return func(at string, v any) {
 		r.Texts(at, v, maxList, "write provider/model, where model is the provider's name for it", func(s string) bool {
-			provider, model, ok := strings.Cut(s, "/")
-			*into = append(*into, Use{provider, model})
-			return ok && provider != "" && model != "" && len(s) <= maxText
+			use := useOf(s)
+			*into = append(*into, use)
+			return use.Provider != "" && use.Model != "" && len(s) <= maxText
 		})
 	}
+}
+
+// useOf reads provider/model.
+func useOf(text string) (u Use) {
+	u.Provider, u.Model, _ = strings.Cut(text, "/")
+	return u
+}
+
+func (r *reader) prices(at string, v any) map[Use]Price {
+	all := map[Use]Price{}
+	for name, value := range r.Each(at, v) {
+		all[useOf(name)] = *r.price(strictyaml.Under(at, name), value)
+	}
+	return all
 }
 
 func (r *reader) allow(into *[]string) func(string, any) {

@@ -2,48 +2,35 @@ package catalog
 
 import (
 	_ "embed" // the table of prices
-	"net/url"
 	"sync"
-
-	"github.com/agent-on-demand/aod/internal/wire/strictyaml"
 )
 
 //go:embed prices.yaml
 var pricesFile []byte
 
-// vendorHosts are those of the kinds that have one.
-var vendorHosts = map[Kind]string{OpenAI: "api.openai.com", Anthropic: "api.anthropic.com"}
-
-type priceTable struct {
-	asOf   string
-	prices map[string]map[string]*Price // by the host of a provider, and its name of a model
-}
-
-// prices reads the table, which a test keeps valid.
-var prices = sync.OnceValue(func() (t priceTable) {
-	doc, _ := strictyaml.Parse("prices.yaml", pricesFile)
-	r := readerOf(doc)
-	t.prices = map[string]map[string]*Price{}
-	r.Object("", doc.Value, strictyaml.Fields{"as_of": r.text(&t.asOf), "prices": func(at string, v any) {
-		for host, models := range r.Each(at, v) {
-			t.prices[host] = map[string]*Price{}
-			for name, value := range r.Each(strictyaml.Under(at, host), models) {
-				t.prices[host][name] = r.price(strictyaml.Under(at, name), value)
-			}
-		}
-	}})
-	return t
+var prices = sync.OnceValue(func() knownTable[Price] {
+	return readKnown(pricesFile, "prices", (*reader).price)
 })
 
 // KnownPrice returns about what a provider takes for a model, by a table of the date asOf; nil: it isn't in there.
 func KnownPrice(p Provider, model string) (price *Price, asOf string) {
-	host := vendorHosts[p.Kind]
-	if p.BaseURL != "" {
-		u, err := url.Parse(p.BaseURL)
-		if err != nil {
-			return nil, ""
-		}
-		host = u.Hostname()
+	return prices().of(p, model), prices().asOf
+}
+
+// PriceOf returns what a model costs at one of its use, as its file says; nil: it says nothing.
+func (m Model) PriceOf(u Use) *Price {
+	if p, own := m.Prices[u]; own {
+		return &p
 	}
-	return prices().prices[host][model], prices().asOf
+	return m.Price
+}
+
+// ListPrice returns the price by which Cheapest compares one of a model's use: that of Prices, else a known one; nil:
+// nobody knows it.
+func (c Catalog) ListPrice(m Model, u Use) *Price {
+	if p, own := m.Prices[u]; own {
+		return &p
+	}
+	price, _ := KnownPrice(c.Providers[u.Provider], u.Model)
+	return price
 }

@@ -25,7 +25,7 @@ func TestTheTableOfPricesCanBeRead(t *testing.T) {
 	if price, _ := KnownPrice(Provider{Kind: Compatible, BaseURL: "https://elsewhere/v1"}, "gpt-4o-mini"); price != nil {
 		t.Error("another server has a vendor's price")
 	}
-	for host, models := range prices().prices {
+	for host, models := range prices().rows {
 		for name, p := range models {
 			if p.Input <= 0 || p.Cached > p.Input {
 				t.Errorf("%s at %s: %+v", name, host, p)

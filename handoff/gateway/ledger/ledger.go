@@ -176,6 +176,15 @@ func (t *Tree) Reserve(ctx context.Context, worst Amount, ids ...string) (*Hold,
 	}
 }
 
+// TryReserve is Reserve that doesn't wait; nil: there is no room now.
+func (t *Tree) TryReserve(worst Amount, ids ...string) *Hold {
+	w := t.enter(worst, ids)
+	if err, decided := t.leave(w); !decided || err != nil {
+		return nil
+	}
+	return &Hold{At: w.when, tree: t, path: w.path, reserved: w.worst}
+}
+
 // enter puts a reservation behind those that wait, and decides of it where it can.
 func (t *Tree) enter(worst Amount, ids []string) *waiter {
 	t.mu.Lock()

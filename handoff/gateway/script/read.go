@@ -51,8 +51,9 @@ func (r *reader) script(v any) *Script {
 	s := &Script{runs: map[string]int{}}
 	list, under := v, ""
 	if object, ok := v.(map[string]any); ok {
-		r.known("", object, "answers", "repeat")
+		r.known("", object, "answers", "repeat", "shared")
 		s.repeat, _ = object["repeat"].(bool)
+		s.shared, _ = object["shared"].(bool)
 		list, under = object["answers"], "/answers"
 	}
 	items, _ := list.([]any)

@@ -1,8 +1,8 @@
 // Package script is a provider of models that answers from a file: for demonstrations, for
 // guides and for tests, without a key, a network or a model.
 //
-// Read reads the file: a list of answers, or a map with `answers` and `repeat`. Script.Answer
-// gives each run the answers from the first one on, in the dialect that is asked and as a
+// Read reads the file: a list of answers, or a map with `answers`, `repeat` and `shared`. Script.Answer
+// gives each run the answers from the first one on, or all runs together, in the dialect that is asked and as a
 // stream where one is asked for.
 //
 // It knows the shapes of answers in each dialect, and nothing of who asks.
@@ -24,10 +24,11 @@ import (
 	"github.com/agent-on-demand/aod/internal/wire/strictjson"
 )
 
-// Script gives the same answers to each run. It is safe for concurrent use.
+// Script gives the same answers to each run, unless they share them. It is safe for concurrent use.
 type Script struct {
 	steps  []step
 	repeat bool   // from the first one on, when all were given
+	shared bool   // each answer is for one run alone, whichever asks next
 	none   string // what is said when none is left
 
 	mu   sync.Mutex
@@ -75,6 +76,9 @@ func (s *Script) next(run string) (step, bool) {
 	defer s.mu.Unlock()
 	if len(s.runs) >= maxRuns {
 		clear(s.runs)
+	}
+	if s.shared {
+		run = ""
 	}
 	n := s.runs[run]
 	s.runs[run]++

@@ -55,6 +55,12 @@ func TestEachRunHasTheAnswersFromTheFirstOn(t *testing.T) {
 			t.Error(text)
 		}
 	}
+	s = read(t, "answers: [{text: one}, {text: two}]\nshared: true")
+	for i, want := range []string{"one", "two", "no answer left"} {
+		if _, _, text := answer(t, s, string(rune('a'+i)), "chat", `{}`); !strings.Contains(text, want) {
+			t.Error(text)
+		}
+	}
 }
 
 func TestAStreamHoldsWhatTheWholeAnswerDoes(t *testing.T) {

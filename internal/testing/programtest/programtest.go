@@ -56,18 +56,26 @@ func Build(file string, flags ...string) error {
 	return nil
 }
 
-// FreeAddress returns an address of loopback at which nobody listens: HOST:PORT. Its port is
-// below those that a kernel gives to outgoing connections (32768 and up on Linux), so it stays
-// free until the test's server takes it, but for a rare accident.
+// FreeAddress returns an address of loopback at which nobody listens on TCP: HOST:PORT. It is the test's until its
+// end, whenever its server stops and starts: the port is below those that a kernel gives to outgoing connections
+// (32768 and up on Linux), and who has its UDP half keeps other tests, of this process and of others, away from it.
 func FreeAddress(t testing.TB) string {
 	t.Helper()
 	var config net.ListenConfig
 	for range 100 {
 		address := fmt.Sprintf("127.0.0.1:%d", 10_000+rand.IntN(22_000)) //nolint:gosec // anybody may guess a port
-		if l, err := config.Listen(context.Background(), "tcp", address); err == nil {
-			l.Close()
-			return address
+		held, err := config.ListenPacket(context.Background(), "udp", address)
+		if err != nil {
+			continue
 		}
+		l, err := config.Listen(context.Background(), "tcp", address)
+		if err != nil {
+			held.Close()
+			continue
+		}
+		l.Close()
+		t.Cleanup(func() { held.Close() })
+		return address
 	}
 	t.Fatal("no port of loopback is free")
 	return ""

@@ -34,6 +34,7 @@ type Models struct {
 type Source struct {
 	Script *modelscript.Script // answers instead of every provider
 	Replay *cassette.Player    // answers what was recorded, and nothing else
+	Resume *cassette.Player    // answers what was recorded, and providers the rest
 	Record *cassette.Recorder  // is told each answer of a provider
 }
 
@@ -99,7 +100,8 @@ func (a *account) session(turn gateway.Turn, deadline time.Time) gateway.Session
 		Models: policy.Models, MaxTokens: policy.MaxTokens, Deadline: deadline, Limited: a.limited,
 		Ledger: ledgerStore{a}, Recorder: recorder{a}, Turn: turn,
 		Content: a.keepsContent(), Cache: a.cache(),
-		Script: source.Script, Replay: source.Replay, Record: source.Record,
+		Script: source.Script, Replay: source.Replay, Resume: a.inherited(),
+		Record: source.Record, Listener: listener{a},
 	}
 	if a.run.Durable {
 		s.Answers = answers{a}

@@ -6,6 +6,7 @@
 //	account.Mounts       are the addresses at which the run asks, by the gateway
 //	ledgerStore.Reserve  sets aside and stores what a request can take, before it is forwarded
 //	hold.Settle          stores what it took
+//	listener.Listen      has followers hear an answer as it comes
 //	recorder.Record      tells of a call that is over, and has the transcript keep it
 //	account.Conclude     puts what was spent into the record of the run
 //	account.Close        ends it

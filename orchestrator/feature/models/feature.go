@@ -28,6 +28,7 @@ type shared struct {
 	books      Books // nil: no run outlives the process
 	logger     *slog.Logger
 	figures    *figures
+	words      *words
 }
 
 // New returns the Feature.
@@ -35,6 +36,7 @@ func New(m Models) *Feature {
 	accounts := ledger.New()
 	f := &Feature{shared{
 		models: m, ledger: accounts, payers: newPayers(accounts), cacheOfAll: &Cache{}, figures: newFigures(),
+		words: newWords(),
 	}}
 	f.Bound(m.Budget, m.Quotas)
 	return f
@@ -80,9 +82,15 @@ func WithSource(ctx context.Context, source Source) context.Context {
 	return context.WithValue(ctx, sourceKey{}, source)
 }
 
+// SourceOf returns the source of a context.
+func SourceOf(ctx context.Context) Source {
+	source, _ := ctx.Value(sourceKey{}).(Source)
+	return source
+}
+
 // Join implements feature.Feature.
 func (f *Feature) Join(ctx context.Context, r *run.Run, caller feature.Part) feature.Part {
-	source, _ := ctx.Value(sourceKey{}).(Source)
+	source := SourceOf(ctx)
 	if caller, ok := caller.(*account); ok {
 		source = caller.source
 	}

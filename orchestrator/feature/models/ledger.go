@@ -3,6 +3,7 @@ package models
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"sync"
 
 	"github.com/agent-on-demand/aod/api"
@@ -17,10 +18,14 @@ type ledgerStore struct{ *account }
 
 // entry is what the books say of a request, beside what it takes. The store finds call.model in it.
 type entry struct {
-	ID    string        `json:"id"`              // of the call; those of its attempts are alike
-	Again bool          `json:"again,omitempty"` // an earlier attempt of the call was charged for
-	Call  api.ModelCall `json:"call"`
+	ID     string        `json:"id"`               // of the call; those of its attempts are alike
+	Again  bool          `json:"again,omitempty"`  // an earlier attempt of the call was charged for
+	Beside bool          `json:"beside,omitempty"` // another one was under way, and nobody knows what it took
+	Call   api.ModelCall `json:"call"`
 }
+
+// errNoRoom is told of a request that doesn't wait.
+var errNoRoom = errors.New("the budget has no room for it at the moment")
 
 // Reserve implements gateway.Ledger.
 func (b ledgerStore) Reserve(ctx context.Context, c gateway.Call, worst ledger.Amount) (gateway.Hold, error) {
@@ -28,12 +33,12 @@ func (b ledgerStore) Reserve(ctx context.Context, c gateway.Call, worst ledger.A
 	if err != nil {
 		return nil, err
 	}
-	held, err := b.ledger.Reserve(ctx, worst, append(payers, b.run.ID)...)
+	held, err := b.setAside(ctx, worst, c.Beside, append(payers, b.run.ID))
 	if err != nil {
 		return nil, err
 	}
 	row := store.ModelCall{At: held.At.UTC(), Tokens: worst.Tokens, Cost: worst.Cost}
-	booked := entry{ID: c.ID, Again: c.Again, Call: api.ModelCall{
+	booked := entry{ID: c.ID, Again: c.Again, Beside: c.Beside, Call: api.ModelCall{
 		At: row.At, Dialect: string(c.Dialect), Model: c.Model, Provider: c.Provider, Upstream: c.Upstream,
 		Source: string(gateway.FromProvider), Stream: c.Stream,
 	}}
@@ -43,6 +48,19 @@ func (b ledgerStore) Reserve(ctx context.Context, c gateway.Call, worst ledger.A
 		return nil, err
 	}
 	return &hold{account: b.account, held: held, row: row, booked: booked}, nil
+}
+
+// setAside waits for room, unless the request is one beside another one of its call.
+func (b ledgerStore) setAside(
+	ctx context.Context, worst ledger.Amount, beside bool, accounts []string,
+) (*ledger.Hold, error) {
+	if !beside {
+		return b.ledger.Reserve(ctx, worst, accounts...)
+	}
+	if held := b.ledger.TryReserve(worst, accounts...); held != nil {
+		return held, nil
+	}
+	return nil, errNoRoom
 }
 
 // hold implements gateway.Hold.
@@ -86,7 +104,7 @@ func (s *spending) add(b entry, row store.ModelCall) {
 	s.usage.Add(charged(b, row))
 	if b.Again { // the call is counted, and what was charged for its first attempt is estimated
 		s.usage.Calls--
-		if row.Estimated || !row.Settled {
+		if !b.Beside && (row.Estimated || !row.Settled) {
 			s.usage.Estimated--
 		}
 	}

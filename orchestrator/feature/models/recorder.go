@@ -21,6 +21,7 @@ func (r recorder) Record(e gateway.Exchange) {
 		At: e.Started.UTC(), Dialect: string(e.Call.Dialect), Model: e.Call.Model, Provider: e.Call.Provider,
 		Upstream: e.Call.Upstream,
 		Source:   string(e.Source), Stream: e.Call.Stream, Status: e.Status, Rule: e.Rule, Attempts: e.Attempts,
+		Raced:  e.Raced,
 		Tokens: tokensOf(e.Spent.Usage), Charged: e.Spent.Amount.Tokens, Cost: api.Cost(e.Spent.Amount.Cost),
 		Estimated: e.Spent.Estimated,
 		FirstMS:   run.Milliseconds(e.First), MS: run.Milliseconds(e.Took),

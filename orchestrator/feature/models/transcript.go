@@ -1,11 +1,9 @@
 package models
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -144,7 +142,7 @@ func jsonOf(raw []byte) json.RawMessage {
 // isn't whole is left out: it is being written, or its process died. whole is how many bytes
 // come before it.
 func eachExchange(path string, do func(exchange) bool) (whole int64, err error) {
-	err = eachLine(path, func(raw []byte) (bool, error) {
+	err = safefs.EachLine(path, maxFigures, func(raw []byte) (bool, error) {
 		var line exchange
 		if json.Unmarshal(raw, &line) != nil {
 			return false, errBadTranscript
@@ -153,28 +151,6 @@ func eachExchange(path string, do func(exchange) bool) (whole int64, err error) 
 		return do(line), nil
 	})
 	return whole, err
-}
-
-// eachLine calls do for each whole line of a transcript until it returns false, or an error.
-func eachLine(path string, do func(raw []byte) (bool, error)) error {
-	file, _, err := safefs.OpenNamed(path)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = file.Close() }() // read only
-	lines := bufio.NewReader(io.LimitReader(file, maxFigures))
-	for {
-		raw, err := lines.ReadBytes('\n')
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		if more, err := do(raw); !more || err != nil {
-			return err
-		}
-	}
 }
 
 var errBadTranscript = errors.New("the file of the model calls is damaged")
@@ -188,7 +164,7 @@ func ReadCalls(runDir string) ([]api.ModelCall, error) {
 // ReadCallPage is ReadCalls for those with a higher number than after: at most limit of them, or all where it is 0.
 func ReadCallPage(runDir string, after int64, limit int) (api.ModelCallPage, error) {
 	page := api.ModelCallPage{Calls: []api.ModelCall{}}
-	err := eachLine(transcriptIn(runDir), func(raw []byte) (bool, error) {
+	err := safefs.EachLine(transcriptIn(runDir), maxFigures, func(raw []byte) (bool, error) {
 		if n := numberOf(raw); n > 0 && n <= after {
 			return true, nil
 		}

@@ -289,6 +289,7 @@ func (h face) send(ctx context.Context, w http.ResponseWriter, to *worker) error
 	beat := time.NewTicker(wire.Beat)
 	defer beat.Stop()
 	sent, out := map[string]int64{}, json.NewEncoder(w)
+	out.SetEscapeHTML(false)
 	flush := http.NewResponseController(w)
 	for {
 		for _, order := range append(to.box.unsent(sent), wire.Order{}) {

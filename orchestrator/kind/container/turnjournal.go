@@ -196,7 +196,7 @@ func (w *turnJournal) Permit(ctx context.Context, p agent.Permission) (option st
 func toldOf(events []agent.Event) []api.AgentEvent {
 	told := make([]api.AgentEvent, 0, len(events))
 	for _, e := range events {
-		told = append(told, api.AgentEvent{Kind: string(e.Kind), Text: e.Text, ID: e.ID})
+		told = append(told, api.AgentEvent{Kind: string(e.Kind), Text: e.Text, ID: e.ID, ToolNews: e.Tool})
 	}
 	return told
 }

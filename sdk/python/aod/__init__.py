@@ -63,6 +63,7 @@ __all__ = [
     "messages",
     "output_path",
     "progress",
+    "remember",
     "run",
     "run_info",
     "start",
@@ -149,9 +150,9 @@ def agent(
     task and system are texts, src/ai/task.md and system.md by default; $names in these
     are filled from values, the run's input by default, and $names in texts that are given
     from values that are given. tools are names of tools.yaml, all by default, or entries as
-    there with "function". output is a JSON Schema of an object, by default schema.json's; str
-    asks for text alone. images are names of files, or paths. The numbers are by default those
-    of `loop` in agent.yaml, else 20, 8 and 2.
+    there with "function"; "skill" stands for the skills of src/ai/skills. output is a JSON
+    Schema of an object, by default schema.json's; str asks for text alone. images are names of
+    files, or paths. The numbers are by default those of `loop` in agent.yaml, else 20, 8 and 2.
 
     Raises AgentError, whose kind says why there is no answer.
     """
@@ -217,6 +218,20 @@ def artifact(text=None, *, data=None, file=None, id=None, name=None, media_type=
     from aod import told
 
     told.artifact(text, data, file, id, name, media_type, append, last)
+
+
+def remember(key, fn):
+    """Return what fn() has returned in this run, JSON: it is called where nothing is kept under the key.
+
+        rows = aod.remember("rows of May", lambda: slow(table))
+
+    The result is kept when fn has returned, for all attempts of the run. Of two that are at the same key at
+    once in a process one calls its fn, and the other waits; of two processes the first result counts, for both.
+    A key is a text of 1 to 255 bytes; a run keeps 1,000 results of 1 MiB, and 16 MiB in all.
+    """
+    from aod import memory
+
+    return memory.remember(key, fn)
 
 
 def mcp(name):

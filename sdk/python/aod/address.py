@@ -49,6 +49,17 @@ def inside(part):
 
 
 @contextlib.contextmanager
+def below():
+    """Be at the place of the next thing that is asked for here."""
+    place = _here.get()
+    token = _here.set(place and _Place(f"{place.path}.{next(place.calls)}"))
+    try:
+        yield
+    finally:
+        _here.reset(token)
+
+
+@contextlib.contextmanager
 def walk():
     """Be at the place of a flow or a node that is run from here.
 

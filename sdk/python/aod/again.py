@@ -8,6 +8,7 @@ import sys
 from aod import invocation
 from aod.paths import io_dir, scratch_dirs
 
+COUNTING = "aod.model", "aod.address", "aod.people", "aod.calls"  # modules that number what a run does
 END = "\x1eaod-end {}\x1e\n"  # the line that ends a run's part of each stream
 
 
@@ -44,12 +45,9 @@ class Origin:
                 _write(stream, END.format(run).encode())
         except (OSError, ValueError, AttributeError, RecursionError):
             return False
-        if "aod.model" in sys.modules:
-            sys.modules["aod.model"].forget()
-        if "aod.address" in sys.modules:
-            sys.modules["aod.address"].forget()
-        if "aod.people" in sys.modules:
-            sys.modules["aod.people"].forget()
+        for name in COUNTING:
+            if name in sys.modules:
+                sys.modules[name].forget()
         posted = invocation.post(document)
         gc.enable()
         _collect()

@@ -1,8 +1,11 @@
 """Handoffs: runs of other units that this run asks for."""
 
 import collections
+import contextlib
+import itertools
 import secrets
 import select
+import threading
 import time
 import urllib.parse
 
@@ -99,12 +102,63 @@ class Handoff:
         return f"Handoff({self.target!r}, {self.id!r})"
 
 
+class Place(threading.local):
+    """Where in a conversation this thread works: the call of a tool. A run that begins anew comes by the same places."""
+
+    name, calls = "", 0
+
+    def enter(self, name):
+        """Begin the call of a tool."""
+        self.name, self.calls = name, 0
+
+    def next(self):
+        """Return the key of the next thing that is asked for here, None where there is no place."""
+        self.calls += 1
+        return f"{self.name}/{self.calls}" if self.name else None
+
+    @contextlib.contextmanager
+    def below(self):
+        """Be at the place of something that a later attempt may leave out: it counts as one thing."""
+        here = self.next() or f"kept:{next(_kept)}"
+        before = self.name, self.calls
+        self.enter(here)
+        try:
+            yield
+        finally:
+            self.name, self.calls = before
+
+
+place = Place()
+_agents, _kept = itertools.count(1), itertools.count(1)
+
+
+def agent():
+    """Return the place of an agent that begins."""
+    return place.next() or f"agent:{next(_agents)}"
+
+
+def forget():
+    """Count from the start: another run begins in this process."""
+    global _agents, _kept
+    _agents, _kept = itertools.count(1), itertools.count(1)
+
+
 def start(target, args, files, timeout, key=None):
     """See aod.start. With a key a call that succeeded in an earlier attempt of the run isn't
-    made again."""
+    made again. That of a tool's call has one, and is made where the conversation took another way."""
     body = {"target": target, "args": outgoing.with_files(args, files)}
     if timeout is not None:
         body["timeout"] = timeout if isinstance(timeout, str) else f"{timeout:.3f}s"
+    here = None if key else place.next()
+    try:
+        return _start(target, body, key or here)
+    except HandoffRefused as refusal:
+        if not here or refusal.rule != "recall":
+            raise
+    return _start(target, body, None)
+
+
+def _start(target, body, key):
     # A try after a lost answer must join the run that the first one made.
     headers = {"Idempotency-Key": key or secrets.token_hex(16)}
     path = "/handoff?wait=false&recall=true" if key else "/handoff?wait=false"

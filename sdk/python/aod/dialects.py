@@ -37,12 +37,14 @@ class Reply:
 
 
 def conversation(name, facts, settings):
-    """Return an empty conversation with a model, in a dialect that it speaks."""
+    """Return an empty conversation with a model, in a dialect that it speaks, or else one that is translated for it."""
     dialects = facts.get("dialects") or ["chat"]
     if "chat" in dialects:
         return Chat(name, facts, settings)
     if "messages" in dialects:
         return Messages(name, facts, settings)
+    if "chat" in (facts.get("translated") or ()):
+        return Chat(name, facts, settings)
     raise AgentError("setup", f"the model {name} speaks neither chat nor messages, but {', '.join(map(str, dialects))}")
 
 

@@ -6,7 +6,7 @@ import os
 import re
 import sys
 
-from aod import dialects, judged, paths, schema, settings, thoughts, tools, watch
+from aod import calls, dialects, judged, paths, schema, settings, thoughts, tools, watch
 from aod.errors import AgentError, ContractError
 from aod.files import Files, places
 from aod.model import Gateway
@@ -49,13 +49,20 @@ def agent(task, system, values, wanted, output, model, images, max_turns, parall
         raise AgentError("setup", f"a tool may not be called {FINAL}: the loop has one")
     name, gateway = model or settings.model(), Gateway()
     talk = dialects.conversation(name, gateway.facts(name), settings.agent())
-    talk.open(*_instructions(task, system, values), [files.image(image) for image in images])
-    return Loop(gateway, talk, known, goal, files, **numbers).run()
+    system, task = _instructions(task, system, values)
+    system = "\n\n".join(filter(None, [system, *(tool.prompt for tool in known)]))
+    talk.open(system, task, [files.image(image) for image in images])
+    try:
+        return Loop(gateway, talk, known, goal, files, **numbers).run()
+    finally:
+        for tool in known:
+            tool.close()
 
 
 def without_code():
     """Return the execute function of a capsule that has none: its files say everything."""
     tools.functions()  # loaded while nobody waits, as logic is
+    tools.skills()
     settings.tools()
     settings.servers()
     settings.agent()
@@ -136,6 +143,7 @@ class Loop:
         self._parallel = parallel
         self._repairs = repairs
         self._turns = 0
+        self._place = calls.agent()
         self._made_room = False
         self._before, self._alike = None, 0
 
@@ -200,7 +208,7 @@ class Loop:
         if names:
             watch.progress(None, f"turn {self._turns}: {', '.join(names)}", None)
         known = () if self._is_last() else self._tools
-        box = Toolbox(known, self._files, self._parallel)
+        box = Toolbox(known, self._files, self._parallel, f"{self._place}/turn:{self._turns}")
         came = box.run(reply.calls, results)
         notes = [self._watch([(call.name, call.arguments, text) for call, text, _ in came])]
         if self._turns == self._max_turns - 1 and self._goal:

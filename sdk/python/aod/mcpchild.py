@@ -18,6 +18,15 @@ MOST_NOISE = 100  # lines of stdout that aren't messages, and are logged
 NOISE_BYTES = 500  # of each
 
 
+def end_group(process):
+    """End a process that leads its group, and what it has started, at once."""
+    try:
+        os.killpg(process.pid, signal.SIGKILL)
+    except OSError:
+        pass  # nobody is left
+    process.wait()
+
+
 class Child:
     """Starts a command. receive(message) and ended(why) are called by a thread of its own."""
 
@@ -71,11 +80,7 @@ class Child:
 
     def kill(self):
         """End it, and what it has started, at once."""
-        try:
-            os.killpg(self._process.pid, signal.SIGKILL)
-        except OSError:
-            pass  # nobody is left
-        self._process.wait()
+        end_group(self._process)
 
     def close(self):
         """End it, and wait for the threads that listen to it."""

@@ -75,6 +75,14 @@ def seconds(duration):
     return sum(float(number) * _SECONDS[unit] for number, unit in parts) if parts else None
 
 
+def kept(name, make):
+    """Return what make returns for the path of what has that name in the capsule: it is made once."""
+    path = os.path.join(paths.capsule_dir(), name)
+    if path not in _kept:
+        _kept[path] = make(path)
+    return _kept[path]
+
+
 class _Texts:
     """Values as a template takes them: a field of the input that was left out is empty."""
 
@@ -91,29 +99,26 @@ class _Texts:
         raise KeyError(name)
 
 
-class _Loader(yaml.SafeLoader):
+class Loader(yaml.SafeLoader):
     """YAML as AOD reads it: a date is a text, and so are yes and no."""
 
 
-_Loader.yaml_implicit_resolvers = {
+Loader.yaml_implicit_resolvers = {
     first: [(tag, pattern) for tag, pattern in resolvers if not tag.endswith((":bool", ":timestamp", ":int"))]
     for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
 }
-_Loader.add_implicit_resolver("tag:yaml.org,2002:bool", re.compile(r"^(?:true|True|TRUE|false|False|FALSE)$"), list("tTfF"))
-_Loader.add_implicit_resolver(
+Loader.add_implicit_resolver("tag:yaml.org,2002:bool", re.compile(r"^(?:true|True|TRUE|false|False|FALSE)$"), list("tTfF"))
+Loader.add_implicit_resolver(
     "tag:yaml.org,2002:int", re.compile(r"^[-+]?(?:0x[0-9a-fA-F_]+|0b[01_]+|[0-9][0-9_]*)$"), list("-+0123456789"),
 )
 
 
 def _yaml(text):
-    return yaml.load(text, _Loader)
+    return yaml.load(text, Loader)
 
 
 def _kept_of(name, read):
-    path = os.path.join(paths.capsule_dir(), name)
-    if path not in _kept:
-        _kept[path] = _read(path, name, read)
-    return _kept[path]
+    return kept(name, lambda path: _read(path, name, read))
 
 
 def _read(path, name, read):

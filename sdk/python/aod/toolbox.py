@@ -6,6 +6,7 @@ import sys
 import threading
 import time
 
+from aod import calls
 from aod.errors import CapsuleError, ContractError, HandoffError, HandoffUnavailable, MCPError, ToolError
 from aod.judged import told
 from aod.tools import clean, clip, listed
@@ -18,10 +19,11 @@ MOST_CALLS = 64  # in one turn
 class Toolbox:
     """Runs the calls of a turn."""
 
-    def __init__(self, tools, files, parallel):
+    def __init__(self, tools, files, parallel, place):
         self._tools = {tool.name: tool for tool in tools}
         self._files = files
         self._parallel = parallel
+        self._place = place
         self.images = []  # of the results, in the order of the calls
 
     def run(self, asked, results):
@@ -64,10 +66,10 @@ class Toolbox:
             try:
                 jobs.append((index, tool, tool.prepare(call.arguments, self._files)))
             except Exception as error:
-                if _ends_the_run(error):
+                if ends_the_run(error):
                     raise
-                results[index] = _told_error(error), True
-        ended = _together(jobs, self._parallel)
+                results[index] = told_error(error), True
+        ended = _together(jobs, self._parallel, self._place)
         for index, tool, _ in jobs:
             results[index] = self._told(tool, ended[index])
 
@@ -78,7 +80,7 @@ class Toolbox:
             text = clean(tool.told(outcome, self._files))
             self.images += tool.images(outcome)
         except Exception as error:
-            return _told_error(error), True
+            return told_error(error), True
         whole = len(text.encode())
         if whole <= RESULT_BYTES:
             return text, False
@@ -86,7 +88,7 @@ class Toolbox:
         return clip(text, RESULT_BYTES) + f"\n[cut: it has {whole} bytes; the whole is the file {name}]", False
 
 
-def _together(jobs, parallel):
+def _together(jobs, parallel, place):
     """Run each (index, tool, arguments) in a thread, so many at a time; return what came, by index.
 
     What takes too long isn't waited for, and what ends the run is raised at once.
@@ -96,7 +98,7 @@ def _together(jobs, parallel):
         while waiting and len(ends) < parallel:
             index, tool, arguments = waiting.popleft()
             ends[index] = time.monotonic() + (tool.limit or threading.TIMEOUT_MAX / 2), tool.limit
-            threading.Thread(target=_run, args=(came, index, tool, arguments), daemon=True).start()
+            threading.Thread(target=_run, args=(came, index, tool, arguments, place), daemon=True).start()
         try:
             index, outcome = came.get(timeout=max(min(ends.values())[0] - time.monotonic(), 0))
         except queue.Empty:
@@ -104,27 +106,28 @@ def _together(jobs, parallel):
             outcome = ToolError(f"it had no result after {ends[index][1]:g} s")
         if ends.pop(index, None) is None:
             continue  # it wasn't waited for any longer
-        if isinstance(outcome, BaseException) and _ends_the_run(outcome):
+        if isinstance(outcome, BaseException) and ends_the_run(outcome):
             raise outcome
         results[index] = outcome
     return results
 
 
-def _run(came, index, tool, arguments):
+def _run(came, index, tool, arguments, place):
+    calls.place.enter(f"{place}/call:{index + 1}")
     try:
         came.put((index, tool.run(arguments)))
     except BaseException as error:  # whatever it is, the agent's thread decides what it means
         came.put((index, error))
 
 
-def _ends_the_run(error):
+def ends_the_run(error):
     """Whether it isn't the model's to mend: the capsule's own word, or the end of everything."""
     if isinstance(error, (HandoffError, ContractError, MCPError)):
         return isinstance(error, HandoffUnavailable)
     return isinstance(error, CapsuleError) or not isinstance(error, Exception)
 
 
-def _told_error(error):
+def told_error(error):
     """Return what the model is told of an error; what only a programmer can mend is logged, too."""
     if isinstance(error, HandoffError):
         findings = [told(finding) for finding in getattr(error, "findings", ())]

@@ -20,6 +20,7 @@ class Tool:
     """
 
     limit = None  # seconds for which run is waited for
+    prompt = ""  # what the model is told of it before the task
 
     def __init__(self, entry, whole, description=""):
         self.name = entry["name"]
@@ -40,6 +41,9 @@ class Tool:
         for holder, key in named:
             holder[key] = self._file(files.find(holder[key]))
         return arguments
+
+    def close(self):
+        """Give up what it holds: the agent has ended."""
 
     def images(self, _result):
         """Return what of a result a model can be shown beside the text."""
@@ -118,6 +122,7 @@ class Capsule(Tool):
 
 def load(wanted):
     """Return the tools: of tools.yaml and mcp.json all, or those whose names are wanted, and entries that are given."""
+    wanted, own = _own(wanted)
     entries, capsules = _entries(wanted), {}
     if any(entry.get("capsule") for entry in entries):
         capsules = watch.capsules("json")
@@ -129,6 +134,12 @@ def load(wanted):
         known = [tool for entry in entries for tool in _tools(entry, capsules)]
     except ContractError as error:
         raise AgentError("setup", f"the parameters of a tool can't be read: {error}") from None
+    if "python" in own:
+        from aod import code
+        known.append(code.Code(known, own["python"]))
+    if "skill" in own:
+        from aod import skills
+        known += skills.load(own["skill"], bool(_loop().get("scripts")), [tool.name for tool in known])
     twice = {tool.name for tool in known if sum(other.name == tool.name for other in known) > 1}
     if twice:
         raise AgentError("setup", f"two tools have the name {min(twice)}")
@@ -178,6 +189,27 @@ def _shown(value):
         del told["format"]
         told["description"] = f"{value['description']} ({FILE_NOTE})" if value.get("description") else FILE_NOTE
     return told
+
+
+def skills():
+    """Return the skills of src/ai/skills, by name."""
+    if not os.path.isdir(os.path.join(paths.capsule_dir(), "src", "ai", "skills")):
+        return []
+    from aod import skills
+    return skills.found()
+
+
+def _loop():
+    return settings.agent().get("loop") or {}
+
+
+def _own(wanted):
+    """Return what else is wanted, and of the loop's own tools those that are wanted and granted, with what they are made of."""
+    there = {name: made_of for name, made_of in {"python": _loop().get("python"), "skill": skills()}.items() if made_of}
+    if wanted is None:
+        return None, there
+    others = [item for item in wanted if not (isinstance(item, str) and item in there)]
+    return others, {name: there[name] for name in there if name in wanted}
 
 
 def _entries(wanted):

@@ -56,7 +56,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         except OSError:
             pass  # the client doesn't wait any longer
 
-    do_GET = do_POST = do_DELETE = _serve
+    do_GET = do_PUT = do_POST = do_DELETE = _serve
 
     def _write(self, answer):
         if answer is None:

@@ -711,6 +711,12 @@ class Wire(AgentTest):
         self.model(facts={"dialects": ["embeddings"]})
         self.assertIn("embeddings", str(self.fails("setup", aod.agent)))
 
+    def test_a_model_for_which_chat_is_translated_is_asked_so(self):
+        facts = {"dialects": ["responses"], "translated": ["chat", "messages"]}
+        model = self.model(final(total=1), facts=facts)
+        aod.agent()
+        self.assertEqual("/v1/chat/completions", model.bodies[0][0])
+
     def test_a_gateway_that_says_nothing_of_models_is_asked_in_chat(self):
         model = self.model(final(total=1), facts="?")
         aod.agent()
