@@ -112,7 +112,7 @@ func newWalker(t *testing.T, model *walkingModel, retries int) *server {
 }
 
 // judgeWalker wants a run to have come to what it comes to undisturbed: each question to the model paid once, and each
-// handoff made once. One that was under way when its caller died was cancelled with it.
+// handoff made once. One that was under way when its caller died was cancelled, or killed with it.
 func (s *server) judgeWalker(id string, model *walkingModel) api.Record {
 	s.t.Helper()
 	record := s.await(id)
@@ -130,10 +130,10 @@ func (s *server) judgeWalker(id string, model *walkingModel) api.Record {
 	}
 	made := 0
 	for _, call := range s.callees(id) {
-		switch call.Outcome {
-		case api.Success:
+		switch killed := call.ExitCode != nil && *call.ExitCode == 137; {
+		case call.Outcome == api.Success:
 			made++
-		case api.WasCancelled:
+		case call.Outcome == api.WasCancelled, killed: // with its caller
 		default:
 			s.t.Errorf("a call is %+v", call)
 		}
