@@ -224,6 +224,15 @@ const (
 	KindWorkerLost        = "worker_lost" // the machine that had the run is away, or doesn't know it any more
 )
 
+// Text returns the text of the answer of a run that succeeded, if it has one: the field text of its output.
+func (r Record) Text() (text string, is bool) {
+	var answer struct{ Text *string }
+	if json.Unmarshal(r.Output, &answer) != nil || answer.Text == nil || r.Outcome != Success {
+		return "", false
+	}
+	return *answer.Text, true
+}
+
 // FaultKind returns the kind of fault that a run without a result is for who asked for it.
 // It reports false where the unit failed though it was asked well.
 func (r Record) FaultKind() (fault.Kind, bool) {

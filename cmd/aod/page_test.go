@@ -123,8 +123,11 @@ func TestThePageShowsWhatAModelWrites(t *testing.T) {
 	live := s.looks(browser, s.url()+"/ui/live?page=runs/"+record.ID)
 	readTo(t, live, "It burnt down in ")
 	readTo(t, s.looks(browser, s.url()+"/ui/runs/"+record.ID), "Says at the moment")
+	talk := s.looks(browser, s.url()+"/ui/live?page=chat/chat") // of whose runs it is one
+	readTo(t, talk, "It burnt down in ")
 	close(provider.may)
 	readTo(t, live, "Nobody knows why.")
+	readTo(t, talk, "Nobody knows why.")
 }
 
 // Built with the tag no_ui the program has nothing of the page.

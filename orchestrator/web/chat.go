@@ -14,6 +14,7 @@ import (
 	"github.com/agent-on-demand/aod/capsule/contract"
 	"github.com/agent-on-demand/aod/capsule/contract/form"
 	"github.com/agent-on-demand/aod/internal/access"
+	"github.com/agent-on-demand/aod/internal/conversation"
 	"github.com/agent-on-demand/aod/internal/wire/httpwire"
 	"github.com/agent-on-demand/aod/orchestrator/spool"
 	"github.com/agent-on-demand/aod/orchestrator/turns"
@@ -28,20 +29,24 @@ func (p *Page) addChat() {
 	p.run("POST /ui/chat/{id}/end", c.end)
 }
 
-// chats are the pages of sessions.
+// chats are the pages of sessions, and of conversations without one.
 type chats struct{ runPages }
 
 // chatList is the list of sessions.
 type chatList struct {
 	Open, Over []chatRow
+	Talks      []chatRow // conversations
 	MoreOpen   bool
 	Units      []string // with which one can be begun
 	Next       int64
 	Later      bool
 }
 
-// chatRow is a session of the list.
-type chatRow struct{ api.Session }
+// chatRow is a session of the list; or a conversation, which has its name for an id.
+type chatRow struct {
+	api.Session
+	Named bool // it is a conversation
+}
 
 // Is is how it stands.
 func (c chatRow) Is() state {
@@ -83,34 +88,41 @@ func (p chats) read(ctx context.Context, after int64) (list chatList, err error)
 			return list, err
 		}
 		for _, s := range open.Sessions {
-			list.Open = append(list.Open, chatRow{s})
+			list.Open = append(list.Open, chatRow{Session: s})
 		}
 		list.MoreOpen = open.Next != nil
-		if list.Units, err = p.talkers(ctx); err != nil {
+		talkers, takers, err := p.talkers(ctx)
+		if err != nil {
 			return list, err
 		}
+		if list.Talks, err = p.talks(ctx, takers); err != nil {
+			return list, err
+		}
+		list.Units = slices.Sorted(slices.Values(append(talkers, takers...)))
 	}
 	all, err := p.svc.Sessions.List(ctx, turns.Filter{After: after, Limit: sessionPage})
 	for _, s := range all.Sessions {
-		if (chatRow{s}).Ended() {
-			list.Over = append(list.Over, chatRow{s})
+		if row := (chatRow{Session: s}); row.Ended() {
+			list.Over = append(list.Over, row)
 		} else if list.Later {
-			list.Open = append(list.Open, chatRow{s})
+			list.Open = append(list.Open, row)
 		}
 	}
 	list.Next = behind(all.Next)
 	return list, err
 }
 
-// talkers are the units with which a session can be begun.
-func (p chats) talkers(ctx context.Context) (names []string, err error) {
+// talkers are the units with which a session can be begun, and takers others that take messages.
+func (p chats) talkers(ctx context.Context) (talkers, takers []string, err error) {
 	all, err := p.svc.Units.Usable(ctx)
 	for _, u := range all {
 		if p.svc.Sessions.Offers(u) {
-			names = append(names, u.Name)
+			talkers = append(talkers, u.Name)
+		} else if takesMessages(u) {
+			takers = append(takers, u.Name)
 		}
 	}
-	return names, err
+	return talkers, takers, err
 }
 
 // chatsKnown is how long it counts whether there is anything to chat with.
@@ -168,9 +180,9 @@ func (p chats) exist(ctx context.Context) bool {
 	some, err := p.svc.Sessions.List(ctx, turns.Filter{Limit: 1})
 	has := len(some.Sessions) > 0
 	if err == nil && !has {
-		var names []string
-		names, err = p.talkers(access.WithServer(ctx))
-		has = len(names) > 0
+		var talkers, takers []string
+		talkers, takers, err = p.talkers(access.WithServer(ctx))
+		has = len(talkers)+len(takers) > 0
 	}
 	if err != nil {
 		p.hasChats.keep(ctx, chatsAt{has: had})
@@ -180,7 +192,7 @@ func (p chats) exist(ctx context.Context) bool {
 	return has
 }
 
-// chatView is a session with its turns.
+// chatView is a session or a conversation with its turns.
 type chatView struct {
 	chatRow
 	Turns   []turnView // the oldest first
@@ -209,6 +221,9 @@ func (t turnView) Spent() *api.ModelTotal { return t.Models.Total() }
 // Ended reports whether it has its outcome.
 func (t turnView) Ended() bool { return t.Outcome != "" }
 
+// Waits reports whether nothing can be said until the turn that goes on has ended.
+func (v chatView) Waits() bool { return v.Named && v.State == api.SessionBusy }
+
 // takes is what a message of a unit may have.
 type takes struct {
 	Message bool // it has a text; else the whole input is given
@@ -225,7 +240,8 @@ type fileField struct {
 }
 
 func (p chats) show(r *request) (content, error) {
-	v, err := p.one(r.Context(), r.PathValue("id"), r.URL.Query().Get("before"))
+	query := r.URL.Query()
+	v, err := p.one(r.Context(), r.PathValue("id"), query.Get("unit"), query.Get("before"))
 	if err != nil {
 		return content{}, err
 	}
@@ -234,19 +250,31 @@ func (p chats) show(r *request) (content, error) {
 		parts: []part{{"head", "chat-head", v.chatRow}, {"turns", "chat-turns", v}, {"say", "chat-say", v}},
 	}
 	if !v.Ended() {
-		c.follow = func(ctx context.Context, changed func()) { p.followSession(ctx, v.ID, changed) }
+		c.follow = func(ctx context.Context, changed func()) { p.followTurns(ctx, v.filter(), changed) }
 	}
 	return c, nil
 }
 
-func (p chats) one(ctx context.Context, id, before string) (v chatView, err error) {
-	if !httpwire.IsRunID(id) {
-		return v, fault.New(fault.NotFound, "there is no session of this id").WithHint("Chat in the menu lists them")
+// filter finds the turns.
+func (c chatRow) filter() api.Filter {
+	if c.Named {
+		return api.Filter{Context: c.ID, Unit: c.Unit}
 	}
-	if v.Session, err = p.svc.Sessions.Get(ctx, id); err != nil {
+	return api.Filter{Session: c.ID}
+}
+
+func (p chats) one(ctx context.Context, id, unit, before string) (v chatView, err error) {
+	if httpwire.IsRunID(id) {
+		v.Session, err = p.svc.Sessions.Get(ctx, id)
+	} else {
+		v.chatRow, _, err = p.named(ctx, id, unit)
+	}
+	if err != nil {
 		return v, err
 	}
-	page, err := p.svc.Runs.List(ctx, api.Filter{Session: id, Limit: turnPage, Cursor: before})
+	filter := v.filter()
+	filter.Limit, filter.Cursor = turnPage, before
+	page, err := p.svc.Runs.List(ctx, filter)
 	if err != nil {
 		return v, err
 	}
@@ -274,6 +302,9 @@ func (p chats) turn(ctx context.Context, id string, with takes) (t turnView, err
 	}
 	t.Is = stateOf(t.State, t.Outcome, t.Question != nil)
 	asked, answered := partsOf(t.Input), partsOf(t.Output)
+	if t.Session == "" {
+		delete(asked, "history") // which is above it
+	}
 	t.Said, t.Sent, t.With = asked.text("message"), asked.files(with.Files), asked.rest()
 	t.Answer, t.AnswerIs = answered.text("text"), answered.rest()
 	t.Given = p.filesOf(ctx, t.Record)
@@ -351,26 +382,28 @@ func (p parts) rest() string {
 	return pretty(raw)
 }
 
-// begin begins a session with a unit.
+// begin begins a session with a unit, or a conversation.
 func (p chats) begin(w http.ResponseWriter, r *request) error {
 	fields, err := fieldsOf(w, r)
 	if err != nil {
 		return err
 	}
+	u, err := p.svc.Units.Get(r.Context(), fields.Get("unit"))
+	if err == nil && !p.svc.Sessions.Offers(u) && takesMessages(u) {
+		redirect(w, chatRow{Named: true, Session: api.Session{ID: conversation.NewName(), Unit: u.Name}}.At())
+		return nil
+	}
 	session, err := p.svc.Sessions.Create(r.Context(), fields.Get("unit"), nil)
 	if err != nil {
 		return err
 	}
-	redirect(w, "chat/"+session.ID)
+	redirect(w, chatRow{Session: session}.At())
 	return nil
 }
 
-// say begins the next turn of a session.
+// say begins the next turn of a session or a conversation.
 func (p chats) say(w http.ResponseWriter, r *request) error {
-	id := r.PathValue("id")
-	if !httpwire.IsRunID(id) {
-		return fault.New(fault.NotFound, "there is no session of this id").WithHint("Chat in the menu lists them")
-	}
+	row := chatRow{Session: api.Session{ID: r.PathValue("id")}, Named: !httpwire.IsRunID(r.PathValue("id"))}
 	posted := p.newUpload(contract.DefaultMaxBytes)
 	posted.place = func(control, base string) (field, name string) {
 		return strings.TrimPrefix(control, "file:"), base // as its template has it
@@ -385,14 +418,21 @@ func (p chats) say(w http.ResponseWriter, r *request) error {
 			return err
 		}
 	}
-	_, _, err = p.svc.Submit(r.Context(), spool.Submission{ // which owns the files from here
-		Session: id, Input: input, Files: posted.spool, Key: posted.Get("key"),
+	sub := spool.Submission{
+		Session: row.ID, Input: input, Files: posted.spool, Key: posted.Get("key"),
 		TraceParent: httpwire.TraceParent(r.Request),
-	})
-	if err != nil {
+	}
+	if row.Named {
+		sub.Session, row.Unit = "", posted.Get("unit")
+		if err = p.next(r.Context(), row.ID, row.Unit, plainEnds(posted.Get("message")), &sub); err != nil {
+			_ = posted.spool.Remove() // the error that led here is the one to tell
+			return err
+		}
+	}
+	if _, _, err = p.svc.Submit(r.Context(), sub); err != nil { // which owns the files
 		return err
 	}
-	redirect(w, id+"#say")
+	redirect(w, "../"+row.At()+"#say")
 	return nil
 }
 

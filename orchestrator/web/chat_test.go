@@ -2,6 +2,7 @@ package web_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"io"
 	"mime/multipart"
 	"net/http"
@@ -49,15 +50,79 @@ func TestTheMenuHasChatWhereAUnitHasSessions(t *testing.T) {
 	newPage(t, talker).signIn().get("/ui/runs").wants(t, 200, ">Chat<")
 }
 
+// taker takes messages, and does what is in them.
+var taker = map[string]string{
+	"taker/Dockerfile": "FROM base:1\nCMD [\"actor\"]\n",
+	"taker/tools.yaml": "[]\n",
+	"taker/agent.yaml": "name: taker\n",
+	"taker/schema.json": `{"input": {"type": "object", "properties": {"message": {"type": "string"}, "history": {"type": "list"}, "file": {"type": "string", "format": "file_path"}}, "required": ["message"]},
+		"output": {"type": "object"}}`,
+}
+
+func TestAConversationWithAUnitThatTakesMessages(t *testing.T) {
+	t.Parallel()
+	p := newPage(t, taker).signIn()
+	p.get("/ui/chat").wants(t, 200, ">Chat<", "<option>taker", "aod chat taker").lacks(t, "<option>actor")
+	to := p.post("/ui/chat", "unit", "taker").wants(t, 303).Header.Get("Location")
+	p.get("/ui/"+to).wants(t, 200, "Nothing was said yet", `name="message"`, `name="file:file"`).lacks(t, "End session")
+	name, _, _ := strings.Cut(strings.TrimPrefix(to, "chat/"), "?")
+	turn := func(message string) (last api.Record) {
+		t.Helper()
+		p.say("/ui/"+to, "key", message, "unit", "taker", "message", message, "file:file@a.txt", "x").leads(t, "../"+to+"#say")
+		page, err := p.svc.Runs.List(trusted.Context(t), api.Filter{Context: name, Limit: 1})
+		must(t, err)
+		p.until(page.Runs[0].ID, func(r api.Record) bool { last = r; return r.Outcome != "" })
+		return last
+	}
+	turn("fail")
+	first := turn("<b>one</b>")
+	second := turn("two")
+	var input struct {
+		History []struct{ Role, Content string }
+		File    string
+	}
+	must(t, json.Unmarshal(second.Input, &input))
+	if h := input.History; second.Unit != "taker" || input.File != "a.txt" || len(h) != 2 || h[0].Content != "<b>one</b>" || h[1].Role != "assistant" || h[1].Content != string(first.Output) {
+		t.Errorf("%s after %s", second.Input, first.Output)
+	}
+	p.get("/ui/chat/"+name).wants(t, 200, "&lt;b&gt;one", "/runs/"+second.ID, "Succeeded", `name="message"`).lacks(t, "history", "turn 0")
+	p.get("/ui/chat").wants(t, 200, "Conversations of late", to, `<td class="n">3`)
+
+	t.Run("while a turn goes on nothing more is said", func(t *testing.T) {
+		for range 2 { // sent twice it is one turn
+			p.say("/ui/"+to, "key", "again", "unit", "taker", "message", "wait").wants(t, 303)
+		}
+		p.get("/ui/"+to).wants(t, 200, "You can say more when").lacks(t, `name="message"`)
+		p.get("/ui/chat").wants(t, 200, "Answering", `<td class="n">4`)
+	})
+	t.Run("others' names and units are none", func(t *testing.T) {
+		p.get("/ui/chat/other").wants(t, 404)
+		p.get("/ui/chat/other?unit=actor").wants(t, 404)
+		p.get("/ui/chat/"+name+"?unit=nobody").wants(t, 404)
+		p.get("/ui/chat/%01?unit=taker").wants(t, 404)
+		p.say("/ui/chat/other", "unit", "actor", "message", "x").wants(t, 404)
+		p.say("/ui/chat/"+strings.Repeat("x", 300), "unit", "taker", "message", "x").wants(t, 404)
+	})
+	t.Run("a name may have any characters", func(t *testing.T) {
+		const odd = "chat/a:b%2Fc%22%3F?unit=taker"
+		p.say("/ui/"+odd, "unit", "taker", "message", "odd").leads(t, "../"+odd+"#say")
+		p.get("/ui/"+odd).wants(t, 200, ">odd<")
+		p.get("/ui/chat").wants(t, 200, odd)
+	})
+	p.signIn(access.Read)
+	p.get("/ui/"+to).wants(t, 200).lacks(t, `name="message"`)
+	p.say("/ui/"+to, "unit", "taker", "message", "x").wants(t, 403)
+}
+
 func TestAChat(t *testing.T) {
 	t.Parallel()
 	p := newPage(t, talker).signIn()
 	narrow, err := p.tokens.Add(access.Grant{Name: "narrow", Scopes: []access.Scope{access.Read, access.Run}, Units: []string{"actor"}})
 	must(t, err)
 	p.post("/ui/login", "token", narrow).wants(t, 303)
-	p.get("/ui/chat").wants(t, 200, "There was no session yet").lacks(t, "talker")
+	p.get("/ui/chat").wants(t, 200, "Nobody was talked with yet").lacks(t, "talker")
 	p.signIn()
-	p.get("/ui/chat").wants(t, 200, "There was no session yet", "<option>talker").lacks(t, "<option>actor")
+	p.get("/ui/chat").wants(t, 200, "Nobody was talked with yet", "<option>talker").lacks(t, "<option>actor")
 	p.post("/ui/chat", "unit", "actor").wants(t, 409)
 	p.post("/ui/chat", "unit", "nobody").wants(t, 404)
 	to := p.post("/ui/chat", "unit", "talker").wants(t, 303).Header.Get("Location")
@@ -66,7 +131,7 @@ func TestAChat(t *testing.T) {
 	p.get(at).wants(t, 200, "Nothing was said yet", `name="message"`, `name="file:files" multiple`)
 
 	for range 2 { // sent twice it is one turn
-		p.say(at, "key", "k", "message", "<b>hello</b>\r\nthere", "file:files@", "", "file:files@../a.txt", "x").leads(t, strings.TrimPrefix(to, "chat/")+"#say")
+		p.say(at, "key", "k", "message", "<b>hello</b>\r\nthere", "file:files@", "", "file:files@../a.txt", "x").leads(t, "../"+to+"#say")
 	}
 	var last api.Record
 	page, err := p.svc.Runs.List(trusted.Context(t), api.Filter{Session: strings.TrimPrefix(to, "chat/")})

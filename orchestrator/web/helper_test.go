@@ -1,6 +1,7 @@
 package web_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -212,8 +213,9 @@ func (p *page) act(ctx context.Context, spec runtime.ContainerSpec, stdout, stde
 		return 0 // a session's program, to which nobody says anything
 	}
 	raw, _ := os.ReadFile(filepath.Join(dirs["/io"], "input.json"))
-	var input struct{ Do, Say string }
+	var input struct{ Do, Say, Message string }
 	_ = json.Unmarshal(raw, &input)
+	input.Do = cmp.Or(input.Do, input.Message)
 	fmt.Fprintf(stdout, "out %s\n", input.Say)
 	fmt.Fprintf(stderr, "err %s\n", input.Say)
 	result := map[string]any{"n": 1, "got": input.Say}

@@ -71,8 +71,9 @@ func followSays(ctx context.Context, svc *orchestrator.Service, id string, chang
 	}
 }
 
-// followSession calls changed for each change of a session, and for what is said in the turn that goes on.
-func (p chats) followSession(ctx context.Context, id string, changed func()) {
+// followTurns calls changed for each change of a session or a conversation, whose turns a filter finds, and for what is
+// said in the turn that goes on.
+func (p chats) followTurns(ctx context.Context, of api.Filter, changed func()) {
 	turns := make(chan struct{}, 1)
 	var all sync.WaitGroup
 	defer all.Wait()
@@ -85,9 +86,16 @@ func (p chats) followSession(ctx context.Context, id string, changed func()) {
 			}
 		})
 	})
+	heard, hush := "", func() {}
+	defer func() { hush() }()
 	for ctx.Err() == nil {
 		var news <-chan struct{} // nothing comes where no turn goes on
-		if turn := p.turnOf(ctx, id); turn != "" {
+		turn := p.turnOf(ctx, of)
+		if of.Session == "" && turn != heard { // also of none, in which nothing is said; a session tells itself
+			hush()
+			heard, hush = turn, p.hear(ctx, turn, changed)
+		}
+		if turn != "" {
 			next, more := p.svc.Feed.Next(turn)
 			if more {
 				news = next
@@ -102,9 +110,21 @@ func (p chats) followSession(ctx context.Context, id string, changed func()) {
 	}
 }
 
-// turnOf is the turn of a session that goes on; "" where none does.
-func (p chats) turnOf(ctx context.Context, session string) string {
-	page, err := p.svc.Runs.List(ctx, api.Filter{Session: session, Active: true, Limit: 1})
+// hear is followSays beside its caller, until stop, which waits for its end.
+func (p chats) hear(ctx context.Context, id string, changed func()) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	var one sync.WaitGroup
+	one.Go(func() { followSays(ctx, p.svc, id, changed) })
+	return func() {
+		cancel()
+		one.Wait()
+	}
+}
+
+// turnOf is the turn that goes on; "" where none does.
+func (p chats) turnOf(ctx context.Context, of api.Filter) string {
+	of.Active, of.Limit = true, 1
+	page, err := p.svc.Runs.List(ctx, of)
 	if err != nil || len(page.Runs) == 0 {
 		return ""
 	}

@@ -91,7 +91,7 @@ func find(
 		}
 	}
 	if err == nil && unit.Agent == nil && project.Dir == "" {
-		with, err = begin(unit)
+		with, err = begin(unit, "")
 		return with, true, err
 	}
 	if err == nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/agent-on-demand/aod/client"
 	"github.com/agent-on-demand/aod/cmd/aod/cli"
 	"github.com/agent-on-demand/aod/cmd/aod/ui"
+	"github.com/agent-on-demand/aod/internal/conversation"
 )
 
 // patience is how long a turn waits for a server that is away.
@@ -212,7 +213,7 @@ func (t *talk) resume(ctx context.Context) {
 			t.refused(err)
 			return
 		}
-		t.run, t.message = record.ID, messageIn(record)
+		t.run, t.message = record.ID, conversation.MessageIn(record)
 		if record.FinishedAt == nil {
 			t.view.note("the last turn goes on")
 			t.follow(ctx)

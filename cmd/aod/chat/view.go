@@ -168,7 +168,7 @@ func (v *view) showWords(said api.TokensEvent) {
 
 // sayRest prints what is lacking of an answer that was told while it came, if it was.
 func (v *view) sayRest(record api.Record) {
-	text, is := runcmd.TextOf(record)
+	text, is := record.Text()
 	rest, begun := strings.CutPrefix(text, string(v.saying.text))
 	if v.told || !is || !begun || len(v.saying.text) == 0 || v.saying.lost {
 		return

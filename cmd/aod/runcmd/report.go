@@ -1,8 +1,6 @@
 package runcmd
 
 import (
-	"encoding/json"
-
 	"github.com/agent-on-demand/aod/api"
 	"github.com/agent-on-demand/aod/api/fault"
 	"github.com/agent-on-demand/aod/cmd/aod/cli"
@@ -65,7 +63,7 @@ func PrintRun(env *cli.Env, record api.Record, as Form) error {
 	case record.Outcome != api.Success:
 		return nil
 	case as == AsText:
-		if text, is := TextOf(record); is {
+		if text, is := record.Text(); is {
 			printText(env, text)
 			return nil
 		}
@@ -78,15 +76,6 @@ func printText(env *cli.Env, text string) {
 		text = ui.Printable(text)
 	}
 	env.Out.Line("%s", text)
-}
-
-// TextOf returns the text of an answer, if it has one.
-func TextOf(record api.Record) (text string, is bool) {
-	var answer struct{ Text *string }
-	if json.Unmarshal(record.Output, &answer) != nil || answer.Text == nil || record.Outcome != api.Success {
-		return "", false
-	}
-	return *answer.Text, true
 }
 
 // ExitCode is the exit code for a run that has ended.

@@ -1,4 +1,4 @@
-package chat
+package conversation
 
 import (
 	"encoding/json"
@@ -7,10 +7,6 @@ import (
 
 	"github.com/agent-on-demand/aod/api"
 )
-
-func unitOf(input string) api.Unit {
-	return api.Unit{Name: "clerk", InputSchema: json.RawMessage(input)}
-}
 
 func TestAUnitIsTalkedWithWhoseInputIsAMessage(t *testing.T) {
 	t.Parallel()
@@ -22,7 +18,7 @@ func TestAUnitIsTalkedWithWhoseInputIsAMessage(t *testing.T) {
 		`{"properties": {"question": {}}}`:                                              false,
 		`{}`:                                                                            false, ``: false, `7`: false,
 	} {
-		if p, err := begin(unitOf(input)); (err == nil) != can || can && !strings.HasPrefix(p.context, "chat-") {
+		if p, err := With("clerk", json.RawMessage(input), ""); (err == nil) != can || can && !strings.HasPrefix(p.Name, "chat-") {
 			t.Errorf("%s: %+v %v", input, p, err)
 		}
 	}
@@ -30,7 +26,7 @@ func TestAUnitIsTalkedWithWhoseInputIsAMessage(t *testing.T) {
 
 func TestOnlyTheNewestOfAConversationIsGivenAgain(t *testing.T) {
 	t.Parallel()
-	p, err := begin(unitOf(`{"properties": {"message": {}, "history": {}}}`))
+	p, err := With("clerk", json.RawMessage(`{"properties": {"message": {}, "history": {}}}`), "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -39,22 +35,22 @@ func TestOnlyTheNewestOfAConversationIsGivenAgain(t *testing.T) {
 		return api.Record{Outcome: api.Success, Output: raw}
 	}
 	for range 500 {
-		p.heard("m", answer("a"))
+		p.Hear("m", answer("a"))
 	}
-	p.heard("lost", api.Record{Outcome: api.CapsuleError})
-	p.heard("other", api.Record{Outcome: api.Success, Output: json.RawMessage(`{"n":1}`)})
-	if n := len(p.history); n != maxSaid || p.history[n-1] != (said{"assistant", `{"n":1}`}) || p.history[n-3] != (said{"assistant", "a"}) {
-		t.Errorf("%d: %+v", n, p.history[n-4:])
+	p.Hear("lost", api.Record{Outcome: api.CapsuleError})
+	p.Hear("other", api.Record{Outcome: api.Success, Output: json.RawMessage(`{"n":1}`)})
+	if n := len(p.History); n != maxSaid || p.History[n-1] != (Said{"assistant", `{"n":1}`}) || p.History[n-3] != (Said{"assistant", "a"}) {
+		t.Errorf("%d: %+v", n, p.History[n-4:])
 	}
-	p.heard("long", answer(strings.Repeat("x", maxSaidBytes)))
-	if len(p.history) != 2 || p.history[0].Content != "long" {
-		t.Errorf("%d are left", len(p.history))
+	p.Hear("long", answer(strings.Repeat("x", maxSaidBytes)))
+	if len(p.History) != 2 || p.History[0].Content != "long" {
+		t.Errorf("%d are left", len(p.History))
 	}
 	var input struct {
 		Message string
-		History []said
+		History []Said
 	}
-	if s := p.submission("next"); json.Unmarshal(s.Input, &input) != nil || input.Message != "next" || len(input.History) != 2 || s.Unit != "clerk" {
-		t.Errorf("%s", s.Input[:99])
+	if raw := p.Input("next"); json.Unmarshal(raw, &input) != nil || input.Message != "next" || len(input.History) != 2 {
+		t.Errorf("%s", raw[:99])
 	}
 }
