@@ -139,13 +139,11 @@ func TestWhatIsOpenEndsWhenThePersonsTokenExpires(t *testing.T) {
 func TestTheRateIsThePersons(t *testing.T) {
 	t.Parallel()
 	s, at := peopled(t)
-	refused := 0
-	for range 110 {
-		if a := s.do("GET", "/v1/whoami", "", bears(at.Token(claims{"sub": "ada", "groups": "a", "jti": time.Now().UnixNano()}))); a.StatusCode == 429 {
-			refused++
-		}
+	status := 200
+	for asked := 0; status != 429 && asked < 2000; asked++ { // a part of what may be asked is back meanwhile
+		status = s.do("GET", "/v1/whoami", "", bears(at.Token(claims{"sub": "ada", "groups": "a", "jti": time.Now().UnixNano()}))).StatusCode
 	}
-	if refused == 0 {
+	if status != 429 {
 		t.Error("no request was refused")
 	}
 	s.do("GET", "/v1/whoami", "", of(at, "bob", "b")).wants(t, 200)

@@ -423,7 +423,7 @@ func (p chats) say(w http.ResponseWriter, r *request) error {
 		TraceParent: httpwire.TraceParent(r.Request),
 	}
 	if row.Named {
-		sub.Session, row.Unit = "", posted.Get("unit")
+		sub.Session, row.Unit = "", r.URL.Query().Get("unit")
 		if err = p.next(r.Context(), row.ID, row.Unit, plainEnds(posted.Get("message")), &sub); err != nil {
 			_ = posted.spool.Remove() // the error that led here is the one to tell
 			return err

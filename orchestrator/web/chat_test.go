@@ -68,7 +68,7 @@ func TestAConversationWithAUnitThatTakesMessages(t *testing.T) {
 	name, _, _ := strings.Cut(strings.TrimPrefix(to, "chat/"), "?")
 	turn := func(message string) (last api.Record) {
 		t.Helper()
-		p.say("/ui/"+to, "key", message, "unit", "taker", "message", message, "file:file@a.txt", "x").leads(t, "../"+to+"#say")
+		p.say("/ui/"+to, "key", message, "message", message, "file:file@a.txt", "x").leads(t, "../"+to+"#say")
 		page, err := p.svc.Runs.List(trusted.Context(t), api.Filter{Context: name, Limit: 1})
 		must(t, err)
 		p.until(page.Runs[0].ID, func(r api.Record) bool { last = r; return r.Outcome != "" })
@@ -90,7 +90,7 @@ func TestAConversationWithAUnitThatTakesMessages(t *testing.T) {
 
 	t.Run("while a turn goes on nothing more is said", func(t *testing.T) {
 		for range 2 { // sent twice it is one turn
-			p.say("/ui/"+to, "key", "again", "unit", "taker", "message", "wait").wants(t, 303)
+			p.say("/ui/"+to, "key", "again", "message", "wait").wants(t, 303)
 		}
 		p.get("/ui/"+to).wants(t, 200, "You can say more when").lacks(t, `name="message"`)
 		p.get("/ui/chat").wants(t, 200, "Answering", `<td class="n">4`)
@@ -100,18 +100,18 @@ func TestAConversationWithAUnitThatTakesMessages(t *testing.T) {
 		p.get("/ui/chat/other?unit=actor").wants(t, 404)
 		p.get("/ui/chat/"+name+"?unit=nobody").wants(t, 404)
 		p.get("/ui/chat/%01?unit=taker").wants(t, 404)
-		p.say("/ui/chat/other", "unit", "actor", "message", "x").wants(t, 404)
-		p.say("/ui/chat/"+strings.Repeat("x", 300), "unit", "taker", "message", "x").wants(t, 404)
+		p.say("/ui/chat/other?unit=actor", "message", "x").wants(t, 404)
+		p.say("/ui/chat/"+strings.Repeat("x", 300)+"?unit=taker", "message", "x").wants(t, 404)
 	})
 	t.Run("a name may have any characters", func(t *testing.T) {
 		const odd = "chat/a:b%2Fc%22%3F?unit=taker"
-		p.say("/ui/"+odd, "unit", "taker", "message", "odd").leads(t, "../"+odd+"#say")
+		p.say("/ui/"+odd, "message", "odd").leads(t, "../"+odd+"#say")
 		p.get("/ui/"+odd).wants(t, 200, ">odd<")
 		p.get("/ui/chat").wants(t, 200, odd)
 	})
 	p.signIn(access.Read)
 	p.get("/ui/"+to).wants(t, 200).lacks(t, `name="message"`)
-	p.say("/ui/"+to, "unit", "taker", "message", "x").wants(t, 403)
+	p.say("/ui/"+to, "message", "x").wants(t, 403)
 }
 
 func TestAChat(t *testing.T) {

@@ -38,12 +38,12 @@ func (p chats) talks(ctx context.Context, units []string) (rows []chatRow, err e
 	page, err := p.svc.Feed.Changed(ctx, api.ChangedFilter{Units: units, Limit: talkPage})
 	known := map[string]int{}
 	for _, run := range page.Runs {
-		row := chatRow{Named: true, Session: api.Session{
-			ID: run.Context, Unit: run.Unit, By: run.By, State: api.SessionOpen, UsedAt: run.CreatedAt,
-		}}
 		if run.Context == "" {
 			continue
 		}
+		row := chatRow{Named: true, Session: api.Session{
+			ID: run.Context, Unit: run.Unit, By: run.By, State: api.SessionOpen, UsedAt: run.CreatedAt,
+		}}
 		at, is := known[row.At()]
 		if !is {
 			at, known[row.At()] = len(rows), len(rows)
